@@ -1,0 +1,7 @@
+"""Word vectors: loading them from any usual file, training them on one's own texts."""
+
+from tfcr.embeddings.formats import FORMATS
+from tfcr.embeddings.known import KNOWN_MODELS
+from tfcr.embeddings.store import Coverage, Embeddings, LoadReport
+
+__all__ = ["FORMATS", "KNOWN_MODELS", "Coverage", "Embeddings", "LoadReport"]

@@ -1,0 +1,340 @@
+"""The vector files that can be read, one row each in FORMATS.
+
+A reader yields the file in blocks: words as bytes, vectors as float32, and where the block stands in the file. What
+it cannot read it names by line or by byte. To add a format, write ``matches`` and ``read`` and add a row.
+"""
+
+import gzip
+import io
+import mmap
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tfcr.errors import EmbeddingsError
+
+BLOCK_BYTES = 1 << 24
+WORD_LIST_ENDINGS = (".txt", ".words", ".vocab")
+
+
+@dataclass(frozen=True)
+class VectorBlock:
+    """Some words of a vector file and their vectors, float32 of shape (n_words, dimensions)."""
+
+    words: list[bytes]
+    vectors: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a format is told from: the file's name and its first lines, unpacked."""
+
+    path: Path
+    head: bytes
+
+    @property
+    def header(self) -> tuple[int, int] | None:
+        """The number of words and of dimensions, if the first line consists of these two."""
+        fields = self.head.split(b"\n", 1)[0].split()
+        if len(fields) == 2 and all(field.isdigit() for field in fields):
+            return int(fields[0]), int(fields[1])
+        return None
+
+
+@dataclass(frozen=True)
+class VectorFormat:
+    """A kind of vector file: how to tell it, and how to read it."""
+
+    matches: Callable[[Sample], bool]
+    read: Callable[[Path], Iterator[VectorBlock]]
+    what: str
+
+
+def detect_format(path: Path) -> str:
+    """Return the name of the file's format, told from its content."""
+    sample = Sample(path, _first_bytes(path))
+    if not sample.head:
+        raise EmbeddingsError(f"{path} is empty; expected a file of word vectors")
+    for name, vector_format in FORMATS.items():
+        if vector_format.matches(sample):
+            return name
+    known = "; ".join(vector_format.what for vector_format in FORMATS.values())
+    raise EmbeddingsError(f"{path} is no vector file that tfcr knows; expected one of: {known}")
+
+
+def _first_bytes(path: Path) -> bytes:
+    with open_unpacked(path) as file:
+        return read_safely(path, file, 1 << 16)
+
+
+def open_unpacked(path: Path) -> IO[bytes]:
+    """Open a file that may be gzipped."""
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        return gzip.open(path, "rb") if packed else path.open("rb")
+    except OSError as error:
+        raise EmbeddingsError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def read_safely(path: Path, file: IO[bytes], size: int) -> bytes:
+    """Read, and say which file is damaged where unpacking fails."""
+    try:
+        return file.read(size)
+    except (EOFError, OSError, zlib.error) as error:
+        raise EmbeddingsError(f"{path} is truncated or damaged ({error}); get the file again") from error
+
+
+# text: GloVe (no header), word2vec and fastText (header) --------------------------------------------------------
+
+
+def _is_text_row(line: bytes, dimensions: int | None = None) -> bool:
+    fields = line.split()
+    if len(fields) < 3 or (dimensions is not None and len(fields) != dimensions + 1):
+        return False
+    try:
+        [float(field) for field in fields[1:]]
+    except ValueError:
+        return False
+    return True
+
+
+def _is_glove(sample: Sample) -> bool:
+    return sample.header is None and _is_text_row(sample.head.split(b"\n", 1)[0])
+
+
+def _is_word2vec_text(sample: Sample) -> bool:
+    if sample.header is None:
+        return False
+    rest = sample.head.split(b"\n", 1)
+    # a first vector too long for the sample is a text all the same if nothing in it is unprintable
+    row = rest[1].split(b"\n", 1)[0] if len(rest) > 1 else b""
+    return all(byte >= 32 or byte in b"\t\r" for byte in row)
+
+
+def _read_glove(path: Path) -> Iterator[VectorBlock]:
+    with open_unpacked(path) as file:
+        yield from _TextBlocks(path, file, dimensions=None, line=1, spaces_in_words=True).read()
+
+
+def _read_word2vec_text(path: Path) -> Iterator[VectorBlock]:
+    with open_unpacked(path) as file:
+        promised, dimensions = _read_header(path, file)
+        rows = 0
+        for block in _TextBlocks(path, file, dimensions=dimensions, line=2, spaces_in_words=False).read():
+            rows += len(block.words)
+            yield block
+    if rows != promised:
+        raise EmbeddingsError(
+            f"{path} promises {promised} vectors in its first line and holds {rows} (to line {rows + 1}); "
+            "it is truncated or damaged: get the file again"
+        )
+
+
+def _read_header(path: Path, file: IO[bytes]) -> tuple[int, int]:
+    header = Sample(path, file.readline(200)).header
+    if header is None or header[1] == 0:
+        raise EmbeddingsError(f"{path}, line 1: expected the number of words and of dimensions, as in '400000 50'")
+    return header
+
+
+class _TextBlocks:
+    """Reads rows of a word and its numbers: whole blocks by polars, line by line where a block is not plain.
+
+    The slow way handles what is rare but real (words that hold spaces, as in GloVe's 840B file; bytes that are not
+    UTF-8) and finds the line to name in an error.
+    """
+
+    def __init__(
+        self, path: Path, file: IO[bytes], *, dimensions: int | None, line: int, spaces_in_words: bool
+    ) -> None:
+        self.path = path
+        self.file = file
+        self.dimensions = dimensions
+        self.line = line
+        self.spaces_in_words = spaces_in_words
+
+    def read(self) -> Iterator[VectorBlock]:
+        for lines in self._whole_lines():
+            if self.dimensions is None:
+                self.dimensions = len(lines.split(b"\n", 1)[0].split()) - 1
+            block = self._read_fast(lines) or self._read_slowly(lines)
+            self.line += lines.count(b"\n") + (not lines.endswith(b"\n"))
+            yield block
+
+    def _whole_lines(self) -> Iterator[bytes]:
+        rest = b""
+        while block := read_safely(self.path, self.file, BLOCK_BYTES):
+            whole, newline, part = (rest + block).rpartition(b"\n")
+            if newline:
+                yield whole + newline
+            rest = part
+        if rest.strip():
+            yield rest
+
+    def _read_fast(self, lines: bytes) -> VectorBlock | None:
+        """Return the block, or None if any line is out of the ordinary."""
+        assert self.dimensions is not None  # noqa: S101 - known from the first line on
+        names = [f"x{number}" for number in range(self.dimensions)]
+        schema: dict[str, pl.DataType] = {"word": pl.String(), **dict.fromkeys(names, pl.Float32())}
+        if lines[: lines.find(b"\n")].endswith(b" "):  # the C programs end each line with a space
+            schema["end"] = pl.String()
+        try:
+            table = pl.read_csv(io.BytesIO(lines), separator=" ", has_header=False, quote_char=None, schema=schema)
+        except pl.exceptions.ComputeError:
+            return None
+        vectors = table.select(names).to_numpy()
+        plain = table.height == lines.count(b"\n") + (not lines.endswith(b"\n"))
+        if not plain or table["word"].null_count() or not np.isfinite(vectors).all():
+            return None
+        return VectorBlock([word.encode() for word in table["word"]], np.ascontiguousarray(vectors, np.float32))
+
+    def _read_slowly(self, lines: bytes) -> VectorBlock:
+        words, rows = [], []
+        for number, line in enumerate(lines.removesuffix(b"\n").split(b"\n"), start=self.line):
+            word, row = self._read_line(number, line)
+            words.append(word)
+            rows.append(row)
+        return VectorBlock(words, np.stack(rows))
+
+    def _read_line(self, number: int, line: bytes) -> tuple[bytes, NDArray[np.float32]]:
+        assert self.dimensions is not None  # noqa: S101
+        fields = line.rstrip().rsplit(b" ", self.dimensions)
+        where = f"{self.path}, line {number}"
+        spaced = b" " in fields[0] and (not self.spaces_in_words or _is_decimal(fields[0].split(b" ")[-1]))
+        if len(fields) != self.dimensions + 1 or spaced:
+            found = len(line.split()) - 1
+            raise EmbeddingsError(f"{where}: found {found} numbers after the word; expected {self.dimensions}")
+        try:
+            row = np.array([float(field) for field in fields[1:]], np.float32)
+        except ValueError as error:
+            raise EmbeddingsError(f"{where}: {error}; expected {self.dimensions} numbers after the word") from None
+        if not np.isfinite(row).all():
+            raise EmbeddingsError(f"{where}: the vector of {fields[0]!r} holds NaN or infinity; expected numbers")
+        return fields[0], row
+
+
+def _is_decimal(field: bytes) -> bool:
+    """Tell a number of a vector, such as -0.12 or 1e-05, from a word such as 2012."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return b"." in field.strip(b".") or b"e" in field
+
+
+# word2vec binary -------------------------------------------------------------------------------------------------
+
+
+def _is_word2vec_binary(sample: Sample) -> bool:
+    return sample.header is not None and not _is_word2vec_text(sample)
+
+
+def _read_word2vec_binary(path: Path) -> Iterator[VectorBlock]:
+    with path.open("rb") as file:
+        if file.read(2) == b"\x1f\x8b":
+            raise EmbeddingsError(f"{path} is a gzipped binary file; unpack it first: gunzip {path.name}")
+        file.seek(0)
+        promised, dimensions = _read_header(path, file)
+        start = file.tell()
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield from _binary_blocks(path, data, start, promised, dimensions)
+
+
+def _binary_blocks(
+    path: Path, data: mmap.mmap, position: int, promised: int, dimensions: int
+) -> Iterator[VectorBlock]:
+    size = 4 * dimensions
+    per_block = max(1, BLOCK_BYTES // size)
+    for first in range(0, promised, per_block):
+        words, starts, pieces = [], [], []
+        for number in range(first, min(first + per_block, promised)):
+            space = data.find(b" ", position)
+            if space < 0 or space + 1 + size > len(data):
+                raise EmbeddingsError(
+                    f"{path}, byte {position}: found the end of the file in vector {number + 1} of the {promised} "
+                    "promised in its first line; it is truncated: get the file again"
+                )
+            words.append(data[position:space].lstrip(b"\n"))  # the C program ends each vector with a newline
+            starts.append(position)
+            pieces.append(data[space + 1 : space + 1 + size])
+            position = space + 1 + size
+        vectors = np.frombuffer(b"".join(pieces), np.dtype("<f4")).reshape(len(words), dimensions)
+        finite = np.isfinite(vectors).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise EmbeddingsError(
+                f"{path}, byte {starts[row]}: the vector of {words[row]!r} holds NaN or infinity; expected numbers"
+            )
+        yield VectorBlock(words, vectors)
+    if data[position : position + 2].strip(b"\n"):
+        raise EmbeddingsError(
+            f"{path}, byte {position}: found more data after the {promised} vectors promised in the first line; "
+            "it is damaged: get the file again"
+        )
+
+
+# numpy arrays with a list of words ---------------------------------------------------------------------------------
+
+
+def _is_npy(sample: Sample) -> bool:
+    return sample.head.startswith(b"\x93NUMPY")
+
+
+def _read_npy(path: Path) -> Iterator[VectorBlock]:
+    yield from array_blocks(path, _read_word_list(path))
+
+
+def array_blocks(path: Path, words: list[bytes]) -> Iterator[VectorBlock]:
+    """Read the vectors of `words` from a .npy."""
+    vectors = _load_array(path)
+    if len(words) != len(vectors):
+        raise EmbeddingsError(f"{path} holds {len(vectors)} vectors and its word list {len(words)} words")
+    per_block = max(1, BLOCK_BYTES // (4 * vectors.shape[1]))
+    for first in range(0, len(words), per_block):
+        block = np.ascontiguousarray(vectors[first : first + per_block], np.float32)
+        finite = np.isfinite(block).all(axis=1)
+        if not finite.all():
+            row = first + int(np.argmin(finite))
+            raise EmbeddingsError(f"{path}, row {row}: the vector of {words[row]!r} holds NaN or infinity")
+        yield VectorBlock(words[first : first + per_block], block)
+
+
+def _load_array(path: Path) -> NDArray[np.float32]:
+    """Open a two-dimensional .npy, memory-mapped; one that would need pickle is refused."""
+    try:
+        vectors: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise EmbeddingsError(
+            f"{path} is no plain array of numbers ({error}); arrays of objects need pickle, which can run code, and "
+            "are refused: save it again with numpy.save(path, array.astype('float32'))"
+        ) from None
+    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
+        raise EmbeddingsError(
+            f"{path} holds an array of shape {vectors.shape} and type {vectors.dtype}; "
+            "expected numbers, words by dimensions"
+        )
+    return vectors
+
+
+def _read_word_list(path: Path) -> list[bytes]:
+    for ending in WORD_LIST_ENDINGS:
+        beside = path.with_suffix(ending)
+        if beside.exists():
+            return beside.read_bytes().removesuffix(b"\n").replace(b"\r\n", b"\n").split(b"\n")
+    names = ", ".join(path.with_suffix(ending).name for ending in WORD_LIST_ENDINGS)
+    raise EmbeddingsError(f"{path} has no word list beside it; expected {names}, with one word a line")
+
+
+FORMATS: dict[str, VectorFormat] = {
+    "npy": VectorFormat(_is_npy, _read_npy, "a .npy with a word list beside it"),
+    "word2vec-text": VectorFormat(_is_word2vec_text, _read_word2vec_text, "word2vec text or fastText .vec, also .gz"),
+    "word2vec-binary": VectorFormat(_is_word2vec_binary, _read_word2vec_binary, "word2vec binary"),
+    "glove": VectorFormat(_is_glove, _read_glove, "GloVe text, also .gz"),
+}

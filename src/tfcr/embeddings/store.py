@@ -1,0 +1,242 @@
+"""Embeddings: words and their vectors, immutable and shared."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from tfcr.counts import ClassCounts, Progress, check_texts
+from tfcr.embeddings.cache import LoadReport, WordArrays, encode_words, open_cached
+from tfcr.embeddings.formats import FORMATS, VectorBlock, array_blocks, detect_format
+from tfcr.embeddings.known import IN_DOMAIN, KNOWN_MODELS, find_known
+from tfcr.embeddings.training import train_word2vec
+from tfcr.errors import EmbeddingsError, InputError, look_up, unknown_name
+from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of a corpus has vectors: the share of its different words, and of its running tokens."""
+
+    words: float
+    tokens: float
+
+
+class Embeddings:
+    """Words and their vectors.
+
+    Immutable: copies and scikit-learn's clones are the same object, and a pickle of loaded vectors holds only the
+    path they came from. Make one with `load`, `train` or `from_arrays`.
+
+    Attributes
+    ----------
+    words
+        n_words strings.
+    vectors
+        float32 of shape (n_words, dimensions), read-only.
+    name
+        Where they come from, for people.
+    report
+        What loading left out.
+
+    Examples
+    --------
+    >>> vectors = Embeddings.from_arrays(["good", "film"], [[1, 0], [0, 1]])
+    >>> vectors["film"]
+    array([0., 1.], dtype=float32)
+    >>> vectors.rows(["film", "unknown"])
+    array([ 1, -1])
+    """
+
+    def __init__(self, arrays: WordArrays, name: str, source: tuple[str, str | None] | None = None) -> None:
+        arrays.vectors.setflags(write=False)
+        self._arrays = arrays
+        self._source = source
+        self.vectors = arrays.vectors
+        self.name = name
+        self.report = arrays.report
+
+    @classmethod
+    def load(cls, source: str | os.PathLike[str], *, format: str | None = None) -> "Embeddings":
+        """Load vectors from a file or by a known name.
+
+        The first time, the file is converted to a memory-mapped cache; after that it opens at once.
+
+        Parameters
+        ----------
+        source
+            A path, or a name of KNOWN_MODELS. A file of that name comes first.
+        format
+            A name of FORMATS, if it shall not be told from the file's content.
+        """
+        path = Path(source)
+        if not path.exists() and str(source) in KNOWN_MODELS:
+            return cls._load_known(str(source))
+        if not path.exists():
+            raise EmbeddingsError(_not_found(str(source)))
+        if not path.is_file():
+            raise EmbeddingsError(f"{path} is a folder; expected a file of word vectors")
+        reader = look_up(FORMATS, format or detect_format(path), "vector format")
+        arrays = open_cached(path, lambda: reader.read(path))
+        return cls(arrays, path.name, (str(path.absolute()), format))
+
+    @classmethod
+    def _load_known(cls, name: str) -> "Embeddings":
+        path = find_known(name)
+        reader: Callable[[], Iterator[VectorBlock]]
+        if KNOWN_MODELS[name].extra:
+            reader = lambda: array_blocks(path, _parquet_words(path.with_name("glove_6B_index.parquet")))  # noqa: E731
+        else:
+            reader = lambda: FORMATS[detect_format(path)].read(path)  # noqa: E731
+        return cls(open_cached(path, reader), name, (name, None))
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        *,
+        dimensions: int = 100,
+        window: int = 5,
+        epochs: int = 10,
+        skip_gram: bool = False,
+        min_count: int = 2,
+        seed: int = 0,
+        tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
+        progress: Progress | None = None,
+    ) -> "Embeddings":
+        """Train word2vec on one's own texts; no labels are needed.
+
+        With the same texts and the same seed, the vectors are the same.
+
+        Parameters
+        ----------
+        texts
+            The documents.
+        dimensions
+            The length of each vector.
+        window
+            How many words to either side count as context.
+        epochs
+            How many times the texts are gone through.
+        skip_gram
+            Skip-gram instead of CBOW: slower, and better for rare words.
+        min_count
+            Rarer words get no vector.
+        seed
+            Of all randomness.
+        tokenizer
+            A name of TOKENIZERS or a callable.
+        progress
+            Called with the documents done and those to do, all epochs counted.
+        """
+        words, vectors = train_word2vec(
+            check_texts(texts),
+            dimensions=dimensions,
+            window=window,
+            epochs=epochs,
+            skip_gram=skip_gram,
+            min_count=min_count,
+            seed=seed,
+            tokenizer=tokenizer,
+            progress=progress,
+        )
+        return cls.from_arrays(words, vectors, name=IN_DOMAIN)
+
+    @classmethod
+    def from_arrays(cls, words: Sequence[str], vectors: ArrayLike, *, name: str = "arrays") -> "Embeddings":
+        """Take words and vectors that are in memory already."""
+        array = np.array(vectors, np.float32)
+        known = list(words)
+        if array.ndim != 2 or len(array) != len(known):
+            raise InputError(f"found {len(known)} words and vectors of shape {array.shape}; expected a row a word")
+        if not np.isfinite(array).all():
+            raise InputError("found NaN or infinity in the vectors; expected numbers")
+        if len(set(known)) != len(known):
+            raise InputError("found a word twice; expected each word once")
+        text, offsets = encode_words(known)
+        return cls(WordArrays(array, text, offsets, LoadReport(read=len(known))), name)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """All words, in the order of the rows."""
+        return self._arrays.words()
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        return dict(zip(self.words, range(len(self)), strict=True))
+
+    @property
+    def dimensions(self) -> int:
+        """The length of each vector."""
+        return int(self.vectors.shape[1])
+
+    def rows(self, words: Iterable[str]) -> NDArray[np.int64]:
+        """Return the row of each word, -1 where it has none."""
+        return np.array([self._row_of.get(word, -1) for word in words], np.int64)
+
+    def of_words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of these words, zeros where there is none; (n_words, dimensions)."""
+        rows = self.rows(words)
+        vectors = np.zeros((len(rows), self.dimensions), np.float32)
+        vectors[rows >= 0] = self.vectors[rows[rows >= 0]]
+        return vectors
+
+    def coverage(self, counts: ClassCounts) -> Coverage:
+        """Return how much of the counted corpus has vectors."""
+        found = self.rows(counts.words) >= 0
+        total = counts.word_occurrences.sum()
+        if not total:
+            return Coverage(0.0, 0.0)
+        return Coverage(float(found.mean()), float(counts.word_occurrences[found].sum() / total))
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._row_of
+
+    def __getitem__(self, word: str) -> NDArray[np.float32]:
+        if word not in self._row_of:
+            raise KeyError(word)
+        return self.vectors[self._row_of[word]]
+
+    def __repr__(self) -> str:
+        return f"Embeddings({self.name!r}, {len(self)} words, {self.dimensions} dimensions)"
+
+    def __copy__(self) -> "Embeddings":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Embeddings":
+        return self
+
+    def __sklearn_clone__(self) -> "Embeddings":
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., "Embeddings"], tuple[Any, ...]]:
+        if self._source is not None:
+            return _load_again, self._source
+        return _take_again, (self.words, np.array(self.vectors), self.name)
+
+
+def _load_again(source: str, format: str | None) -> Embeddings:
+    return Embeddings.load(source, format=format)
+
+
+def _take_again(words: list[str], vectors: NDArray[np.float32], name: str) -> Embeddings:
+    return Embeddings.from_arrays(words, vectors, name=name)
+
+
+def _parquet_words(path: Path) -> list[bytes]:
+    return [word.encode() for word in pl.read_parquet(path).to_series().to_list()]
+
+
+def _not_found(source: str) -> str:
+    if os.sep in source or "." in source:
+        return f"{source} does not exist; give the path of a vector file or one of {', '.join(KNOWN_MODELS)}"
+    return unknown_name(source, [IN_DOMAIN, *KNOWN_MODELS], "vectors") + " Or give the path of a vector file"

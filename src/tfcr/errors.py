@@ -1,0 +1,70 @@
+"""Everything that tfcr raises or warns about on purpose.
+
+TfcrError
+├── InputError (ValueError)       a text, a label or a parameter that cannot be used
+│   └── UnknownNameError          a name that is in none of our tables
+├── DataError (ValueError)        a data file that cannot be read
+├── EmbeddingsError (ValueError)  a vector file that cannot be read, or that fits no word
+├── ModelError (ValueError)       a model folder that is damaged, foreign or newer than this tfcr
+└── MissingExtraError (ImportError)
+
+TfcrWarning (UserWarning)         the work goes on, but the user should know
+
+A message says what was found, what was expected, and what to type next.
+"""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class TfcrError(Exception):
+    """The root of all errors that tfcr raises on purpose."""
+
+
+class InputError(TfcrError, ValueError):
+    """A text, a label or a parameter cannot be used."""
+
+
+class UnknownNameError(InputError):
+    """A name is in none of our tables."""
+
+
+class DataError(TfcrError, ValueError):
+    """A data file cannot be read."""
+
+
+class EmbeddingsError(TfcrError, ValueError):
+    """A vector file cannot be read, or holds no word of the corpus."""
+
+
+class ModelError(TfcrError, ValueError):
+    """A model folder is damaged, foreign, or of a newer version."""
+
+
+class MissingExtraError(TfcrError, ImportError):
+    """An optional part is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra '{extra}'; install it with: pip install 'tfcr[{extra}]'")
+
+
+class TfcrWarning(UserWarning):
+    """The work goes on, but the user should know."""
+
+
+def look_up(table: Mapping[str, T], name: str, kind: str) -> T:
+    """Return ``table[name]``, or raise an error that lists the names there are."""
+    if isinstance(name, str) and name in table:
+        return table[name]
+    raise UnknownNameError(unknown_name(name, table, kind))
+
+
+def unknown_name(name: object, known: Iterable[str], kind: str) -> str:
+    """Say that `name` is unknown, which names are known, and which one was probably meant."""
+    names = list(known)
+    close = get_close_matches(str(name), names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"unknown {kind} {name!r}; known: {', '.join(names)}.{hint}"

@@ -1,0 +1,239 @@
+"""The weighting schemes: counts in, the weight of each word in each class out.
+
+A scheme is a function from ClassCounts to a float32 array of shape (n_words, n_classes), or (n_words, 1) where the
+weight does not depend on the class. To add one, write the function and add a row to SCHEMES.
+
+`none`, `tfidf`, `kld`, `tftrr` and `tfcr` are the equations as the paper prints them. `tfcr-log`, `tfidf-class`
+and `kld-all` are what the author's released program computes instead; the published scores follow the program.
+
+In the formulas, |w_c| is how often word w occurs in class c and |w| in all classes, N_c is the number of all word
+occurrences in c and N in all classes, r stands for the documents that are not in c; df counts documents instead of
+occurrences, D_c is the number of documents in c and D that of all. What is decided here and not in the paper:
+
+- A word that never occurs weighs 0 in every scheme, `none` included.
+- Where P(w|r) = 0, one occurrence in the whole corpus takes its place: 1 / N.
+- Negative weights become 0: they would bring the sum of a document's weights near zero, and we divide by it.
+
+The examples share a corpus of two classes: "film" twice in each, "good" once in *pos*, "bad" once in *neg*.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.counts import ClassCounts
+from tfcr.errors import InputError, look_up
+
+Weights = NDArray[np.float32]
+Scheme = Callable[[ClassCounts], Weights]
+
+
+def none(counts: ClassCounts) -> Weights:
+    """Return 1 for every word: the plain average.
+
+    Examples
+    --------
+    >>> none(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).ravel()
+    array([1., 1., 1.], dtype=float32)
+    """
+    return _weights((counts.word_occurrences > 0)[:, None])
+
+
+def tfidf(counts: ClassCounts) -> Weights:
+    """Return log(D / df(w)); the word's count in the document enters where document vectors are made.
+
+    Examples
+    --------
+    "bad" and "good" stand in one of two documents: log 2. "film" stands in both: log 1.
+
+    >>> tfidf(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).ravel().round(3)
+    array([0.693, 0.   , 0.693], dtype=float32)
+    """
+    return _weights(_log(_ratio(counts.n_documents, counts.word_documents))[:, None])
+
+
+def kld(counts: ClassCounts) -> Weights:
+    """Return max(P(w|c) · log(P(w|c) / P(w|r)), 0), with P(w|c) = \\|w_c\\| / N_c.
+
+    Examples
+    --------
+    "good" in *pos*: P(w|c) = 1/3; it is not in *neg*, so P(w|r) is taken as 1/6: 1/3 · log 2 = 0.231.
+    "film" is as frequent in both classes: 2/3 · log 1 = 0.
+
+    >>> kld(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).round(3)
+    array([[0.231, 0.   ],
+           [0.   , 0.   ],
+           [0.   , 0.231]], dtype=float32)
+    """
+    in_class, in_rest = _word_shares(counts)
+    return _weights(in_class * _log(in_class / in_rest))
+
+
+def tftrr(counts: ClassCounts, *, alpha: float = 1.2) -> Weights:
+    """Return (log \\|w_c\\| + 1) · log(P(w|c) / P(w|r) + α), and 0 where \\|w_c\\| = 0.
+
+    The paper does not say which tf it means; one per document would not fit a table of words, so it is \\|w_c\\|.
+
+    Parameters
+    ----------
+    counts
+        The counts of the training documents.
+    alpha
+        At least 1, so that no weight is negative; 1.2 in the paper. To choose it, pass
+        ``functools.partial(tftrr, alpha=1.5)`` as the scheme.
+
+    Examples
+    --------
+    "good" in *pos*: (log 1 + 1) · log(1/3 : 1/6 + 1.2) = log 3.2 = 1.163;
+    "film": (log 2 + 1) · log(1 + 1.2) = 1.335.
+
+    >>> tftrr(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).round(3)
+    array([[1.163, 0.   ],
+           [1.335, 1.335],
+           [0.   , 1.163]], dtype=float32)
+    """
+    if alpha < 1:
+        raise InputError(f"found alpha={alpha} for tftrr; expected at least 1: below, weights can be negative")
+    in_class, in_rest = _word_shares(counts)
+    occurrences = counts.occurrences.toarray()
+    return _weights((_log(occurrences) + (occurrences > 0)) * np.log(in_class / in_rest + alpha))
+
+
+def tfcr(counts: ClassCounts) -> Weights:
+    """Return (\\|w_c\\| / N_c) · (\\|w_c\\| / \\|w\\|): the paper's TF-CR.
+
+    Examples
+    --------
+    "good" in *pos*: 1/3 · 1/1; "film": 2/3 · 2/4.
+
+    >>> tfcr(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).round(3)
+    array([[0.333, 0.   ],
+           [0.333, 0.333],
+           [0.   , 0.333]], dtype=float32)
+    """
+    occurrences = counts.occurrences.toarray()
+    frequency = _ratio(occurrences, counts.class_occurrences)
+    category_ratio = _ratio(occurrences, counts.word_occurrences[:, None])
+    return _weights(frequency * category_ratio)
+
+
+def tfcr_log(counts: ClassCounts) -> Weights:
+    """Return (df_c / df) · log(df_c + 1): TF-CR as the author's program computes it.
+
+    Examples
+    --------
+    "good" in *pos*: 1/1 · log 2; "film": 1/2 · log 2.
+
+    >>> tfcr_log(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).round(3)
+    array([[0.693, 0.   ],
+           [0.347, 0.347],
+           [0.   , 0.693]], dtype=float32)
+    """
+    documents = counts.documents.toarray()
+    return _weights(_ratio(documents, counts.word_documents[:, None]) * np.log1p(documents))
+
+
+def tfidf_class(counts: ClassCounts) -> Weights:
+    """Return (log D_c / df_c) · log(df_c + 1), and 0 where df_c = 0: the program's TF-IDF, one for each class.
+
+    Examples
+    --------
+    With two documents in each class, "good" in one of *pos* and "film" in both:
+    (log 2 / 1) · log 2 = 0.480 and (log 2 / 2) · log 3 = 0.381.
+
+    >>> texts = ["bad film", "film", "good film", "film"]
+    >>> tfidf_class(ClassCounts.from_texts(texts, ["neg", "neg", "pos", "pos"])).round(3)
+    array([[0.48 , 0.   ],
+           [0.381, 0.381],
+           [0.   , 0.48 ]], dtype=float32)
+    """
+    documents = counts.documents.toarray()
+    return _weights(_ratio(_log(counts.class_documents), documents) * np.log1p(documents))
+
+
+def kld_all(counts: ClassCounts) -> Weights:
+    """Return max(p · log(p / q), 0), p = df_c / D_c, q = df / D: the program's KLD, against all documents.
+
+    Examples
+    --------
+    "good" in *pos*: p = 1, q = 1/2: log 2; "film": p = q = 1: 0.
+
+    >>> kld_all(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).round(3)
+    array([[0.693, 0.   ],
+           [0.   , 0.   ],
+           [0.   , 0.693]], dtype=float32)
+    """
+    in_class = _ratio(counts.documents.toarray(), counts.class_documents)
+    in_all = _ratio(counts.word_documents, counts.n_documents)[:, None]
+    return _weights(in_class * _log(_ratio(in_class, in_all)))
+
+
+SCHEMES: dict[str, Scheme] = {
+    "none": none,
+    "tfidf": tfidf,
+    "kld": kld,
+    "tftrr": tftrr,
+    "tfcr": tfcr,
+    "tfcr-log": tfcr_log,
+    "tfidf-class": tfidf_class,
+    "kld-all": kld_all,
+}
+
+
+def resolve_scheme(scheme: str | Scheme) -> Scheme:
+    """Return the scheme for a name; a callable is taken as it is."""
+    return scheme if callable(scheme) else look_up(SCHEMES, scheme, "scheme")
+
+
+def scheme_name(scheme: str | Scheme) -> str:
+    """Return the name of a scheme; that of a callable is for people only."""
+    if isinstance(scheme, str):
+        return scheme
+    function = getattr(scheme, "func", scheme)
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def compute_weights(scheme: str | Scheme, counts: ClassCounts) -> Weights:
+    """Apply a scheme, and check what a user's own one returns."""
+    weights = np.asarray(resolve_scheme(scheme)(counts), np.float32)
+    n_words, n_classes = len(counts.words), len(counts.classes)
+    if weights.shape not in {(n_words, n_classes), (n_words, 1)}:
+        raise InputError(
+            f"the scheme {scheme_name(scheme)!r} returned an array of shape {weights.shape}; "
+            f"expected ({n_words}, {n_classes}), words by classes, or ({n_words}, 1)"
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError(
+            f"the scheme {scheme_name(scheme)!r} returned negative, infinite or missing weights; "
+            "expected numbers of at least 0"
+        )
+    return weights
+
+
+def _word_shares(counts: ClassCounts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return P(w|c) and P(w|r), both (n_words, n_classes); P(w|r) is never 0."""
+    occurrences = counts.occurrences.toarray()
+    in_class = _ratio(occurrences, counts.class_occurrences)
+    totals = counts.word_occurrences[:, None]
+    # documents may carry fractional weights, whose sums do not cancel to the last bit
+    rest = np.where(totals - occurrences > 1e-9 * totals, totals - occurrences, 0)
+    in_rest = _ratio(rest, counts.n_occurrences - counts.class_occurrences)
+    one_occurrence = 1 / max(counts.n_occurrences, 1)
+    return in_class, np.where(in_rest > 0, in_rest, one_occurrence)
+
+
+def _ratio(above: Any, below: Any) -> NDArray[np.float64]:
+    """Divide; 0 where the divisor is 0."""
+    above, below = np.broadcast_arrays(np.asarray(above, np.float64), np.asarray(below, np.float64))
+    return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
+
+
+def _log(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the logarithm; 0 where the value is 0."""
+    return np.log(values, out=np.zeros(values.shape), where=values > 0)
+
+
+def _weights(values: NDArray[Any]) -> Weights:
+    return np.maximum(values, 0).astype(np.float32)

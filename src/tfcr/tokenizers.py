@@ -1,0 +1,258 @@
+"""From a text to its tokens and, on request, to where each token stands in the text as it was given.
+
+Every named tokeniser first brings the text into NFC, so that an umlaut is one character however it was typed.
+To add a tokeniser, add a row to TOKENIZERS.
+"""
+
+import re
+import sys
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from tfcr.errors import InputError, MissingExtraError, look_up
+
+DEFAULT_TOKENIZER = "words"
+
+
+class Token(NamedTuple):
+    """A token and where it stands: ``text[start:end]``."""
+
+    token: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """A named way to split a text.
+
+    Attributes
+    ----------
+    name
+        As in TOKENIZERS.
+    find
+        Gives the tokens of a prepared text.
+    locate
+        Gives the same tokens with their positions in the prepared text.
+    lower
+        Whether preparing a text lower-cases it.
+    """
+
+    name: str
+    find: Callable[[str], list[str]]
+    locate: Callable[[str], Iterator[Token]]
+    lower: bool = True
+
+    def __call__(self, text: str) -> list[str]:
+        """Return the tokens of `text`, in order.
+
+        Examples
+        --------
+        >>> TOKENIZERS["words"]("Don't panic!")
+        ['don', 't', 'panic']
+        >>> TOKENIZERS["paper"]("Don't panic!")
+        ['dont', 'panic']
+        """
+        return self.find(self.prepare(text))
+
+    def spans(self, text: str) -> list[Token]:
+        """Return the tokens of `text` with their positions in `text` as it was given."""
+        prepared = self.prepare(text)
+        starts, ends = _origins(text, prepared, self.prepare)
+        return [Token(token, starts[start], ends[end - 1]) for token, start, end in self.locate(prepared)]
+
+    def prepare(self, text: str) -> str:
+        """Bring the text into NFC and, where this tokeniser does so, into lower case."""
+        composed = text if text.isascii() else unicodedata.normalize("NFC", text)
+        return composed.lower() if self.lower else composed
+
+    def __reduce__(self) -> tuple[Callable[[str], "Tokenizer"], tuple[str]]:
+        return named_tokenizer, (self.name,)
+
+
+AnyTokenizer = Tokenizer | Callable[[str], Iterable[str]]
+
+
+def named_tokenizer(name: str) -> Tokenizer:
+    """Return the tokeniser of that name."""
+    return look_up(TOKENIZERS, name, "tokenizer")
+
+
+def resolve_tokenizer(tokenizer: str | AnyTokenizer) -> AnyTokenizer:
+    """Return the tokeniser for a name; a callable is taken as it is."""
+    if callable(tokenizer):
+        return tokenizer
+    return named_tokenizer(tokenizer)
+
+
+def tokenizer_name(tokenizer: str | AnyTokenizer) -> str:
+    """Return the name to store for a tokeniser; that of a callable is for people only."""
+    if isinstance(tokenizer, str):
+        return tokenizer
+    return str(getattr(tokenizer, "name", getattr(tokenizer, "__name__", type(tokenizer).__name__)))
+
+
+def token_spans(tokenizer: AnyTokenizer, text: str) -> list[Token]:
+    """Return tokens and positions, also for a callable that knows no positions.
+
+    The tokens of such a callable are searched for one after the other, whatever their case. One that is not
+    found as it stands (a stem, say) gets the empty span at the place reached so far.
+    """
+    if isinstance(tokenizer, Tokenizer):
+        return tokenizer.spans(text)
+    found, position, lowered = [], 0, text.lower()
+    searchable = lowered if len(lowered) == len(text) else text
+    for token in check_tokens(tokenizer(text), tokenizer):
+        start = searchable.find(token, position)
+        if start < 0:
+            start = searchable.find(token.lower(), position)
+        end = start + len(token) if start >= 0 else position
+        found.append(Token(token, start if start >= 0 else position, end))
+        position = end
+    return found
+
+
+def check_tokens(tokens: Iterable[str], tokenizer: AnyTokenizer) -> list[str]:
+    """Return what a user's tokeniser gave as a list, or say why it cannot be used."""
+    if isinstance(tokens, str) or not isinstance(tokens, Iterable):
+        raise InputError(
+            f"the tokenizer {tokenizer_name(tokenizer)!r} returned {type(tokens).__name__}; expected a list of strings"
+        )
+    checked = list(tokens)
+    for token in checked:
+        if not isinstance(token, str):
+            raise InputError(
+                f"the tokenizer {tokenizer_name(tokenizer)!r} returned a token of type {type(token).__name__}; "
+                "expected strings"
+            )
+    return checked
+
+
+# paper ---------------------------------------------------------------------------------------------------------
+
+_NOT_KEPT = re.compile(r"[^\w\s]|_")
+_CHUNK = re.compile(r"\S+")
+
+
+def _paper_find(text: str) -> list[str]:
+    return _NOT_KEPT.sub("", text).split()
+
+
+def _paper_locate(text: str) -> Iterator[Token]:
+    for chunk in _CHUNK.finditer(text):
+        kept = [at for at in range(chunk.start(), chunk.end()) if not _NOT_KEPT.match(text, at)]
+        if kept:
+            yield Token("".join(text[at] for at in kept), kept[0], kept[-1] + 1)
+
+
+# words ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _word_pattern() -> re.Pattern[str]:
+    # Python's \w leaves out combining marks, and so would cut the words of Hindi, Tamil or Thai to pieces; nor may
+    # the joiners of Persian and Indic scripts end a word. Marks stand in three planes only, which saves a scan.
+    planes = (range(0x300, 0x20000), range(0xE0000, min(0xE1000, sys.maxunicode)))
+    marks = (chr(code) for plane in planes for code in plane if unicodedata.category(chr(code)).startswith("M"))
+    return re.compile(rf"\w[\w\u200c\u200d{_ranges(marks)}]*")
+
+
+def _ranges(characters: Iterable[str]) -> str:
+    """Write sorted characters as the inside of a character class, runs as ``a-z``."""
+    runs: list[list[int]] = []
+    for code in map(ord, characters):
+        if runs and runs[-1][1] == code - 1:
+            runs[-1][1] = code
+        else:
+            runs.append([code, code])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in runs)
+
+
+def _words_find(text: str) -> list[str]:
+    return _word_pattern().findall(text)
+
+
+def _words_locate(text: str) -> Iterator[Token]:
+    return _matches(_word_pattern(), text)
+
+
+# whitespace ----------------------------------------------------------------------------------------------------
+
+
+def _whitespace_locate(text: str) -> Iterator[Token]:
+    return _matches(_CHUNK, text)
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[Token]:
+    return (Token(match.group(), match.start(), match.end()) for match in pattern.finditer(text))
+
+
+# jieba ---------------------------------------------------------------------------------------------------------
+
+
+def _jieba_find(text: str) -> list[str]:
+    return [token for token, _, _ in _jieba_locate(text)]
+
+
+def _jieba_locate(text: str) -> Iterator[Token]:
+    return (Token(*found) for found in _jieba_segment()(text) if _word_pattern().search(found[0]))
+
+
+@cache
+def _jieba_segment() -> Callable[[str], Iterator[tuple[str, int, int]]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its string escapes and its use of pkg_resources are out of date
+        try:
+            import jieba  # noqa: PLC0415
+        except ImportError:
+            raise MissingExtraError("the tokenizer 'jieba'", "zh") from None
+        jieba.setLogLevel("WARNING")
+        jieba.initialize()
+    segment: Callable[[str], Iterator[tuple[str, int, int]]] = jieba.tokenize
+    return segment
+
+
+# positions -----------------------------------------------------------------------------------------------------
+
+
+def _origins(text: str, prepared: str, prepare: Callable[[str], str]) -> tuple[Sequence[int], Sequence[int]]:
+    """Return, for each character of `prepared`, where the characters of `text` it comes from start and end."""
+    if len(text) == len(prepared) and unicodedata.is_normalized("NFC", text):
+        return range(len(text)), range(1, len(text) + 1)
+    starts: list[int] = []
+    ends: list[int] = []
+    for start, end in _composing_runs(text):
+        length = len(prepare(text[start:end]))
+        starts += [start] * length
+        ends += [end] * length
+    if len(starts) != len(prepared):  # a composition across our runs: rather no positions than wrong ones
+        return [0] * len(prepared), [len(text)] * len(prepared)
+    return starts, ends
+
+
+def _composing_runs(text: str) -> Iterator[tuple[int, int]]:
+    """Cut the text where NFC never joins two characters: before what is neither a mark nor a conjoining jamo."""
+    start = 0
+    for at in range(1, len(text)):
+        joins = unicodedata.category(text[at]).startswith("M") or "\u1160" <= text[at] <= "\u11ff"
+        if not joins:
+            yield start, at
+            start = at
+    if text:
+        yield start, len(text)
+
+
+TOKENIZERS: dict[str, Tokenizer] = {
+    # the author's program: lower case, delete what is neither a word character nor white space, split
+    "paper": Tokenizer("paper", _paper_find, _paper_locate),
+    # maximal runs of letters, digits, marks and underscores, in lower case
+    "words": Tokenizer("words", _words_find, _words_locate),
+    # for text that is tokenised already: split on white space, keep the case
+    "whitespace": Tokenizer("whitespace", str.split, _whitespace_locate, lower=False),
+    # Chinese, by the segmenter jieba (extra zh); tokens without a letter or digit are left out
+    "jieba": Tokenizer("jieba", _jieba_find, _jieba_locate),
+}
