@@ -89,7 +89,7 @@ def _checked(tokenizer: AnyTokenizer) -> Callable[[str], list[str]]:
 
 
 def _count_matrix(documents: list[list[str]], numbers: dict[str, int]) -> sp.csr_array:
-    """Number the tokens, drop the unknown ones, and add up what occurs twice in a document."""
+    """Count numbered tokens: drop the unknown ones, add up what occurs twice in a document."""
     size = sum(map(len, documents))
     columns = np.fromiter((numbers.get(token, -1) for tokens in documents for token in tokens), np.int32, size)
     rows = np.repeat(np.arange(len(documents), dtype=np.int32), [len(tokens) for tokens in documents])
@@ -298,6 +298,8 @@ def check_sample_weight(sample_weight: Iterable[float] | None, n_documents: int)
         weights = np.full(n_documents, float(weights))
     if weights.shape != (n_documents,):
         raise InputError(f"found sample_weight of shape {weights.shape}; expected ({n_documents},)")
+    if n_documents and not weights.any():
+        raise InputError("found sample_weight of zero for all documents; expected some above 0")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError("found a negative, infinite or missing sample_weight; expected numbers of at least 0")
     return weights
@@ -330,7 +332,7 @@ def _missing(targets: Labels) -> int | None:
     if targets.dtype.kind == "f":
         found = np.flatnonzero(np.isnan(targets))
     elif targets.dtype.kind == "O":
-        found = np.flatnonzero([label is None or label != label for label in targets])
+        found = np.flatnonzero([label is None or (isinstance(label, float) and np.isnan(label)) for label in targets])
     else:
         return None
     return int(found[0]) if len(found) else None

@@ -55,7 +55,7 @@ def tfidf(counts: ClassCounts) -> Weights:
 
 
 def kld(counts: ClassCounts) -> Weights:
-    """Return max(P(w|c) · log(P(w|c) / P(w|r)), 0), with P(w|c) = \\|w_c\\| / N_c.
+    """Return max(P(w|c) · log(P(w|c) / P(w|r)), 0), with P(w|c) = |w_c| / N_c.
 
     Examples
     --------
@@ -72,9 +72,9 @@ def kld(counts: ClassCounts) -> Weights:
 
 
 def tftrr(counts: ClassCounts, *, alpha: float = 1.2) -> Weights:
-    """Return (log \\|w_c\\| + 1) · log(P(w|c) / P(w|r) + α), and 0 where \\|w_c\\| = 0.
+    """Return (log |w_c| + 1) · log(P(w|c) / P(w|r) + α), and 0 where |w_c| = 0.
 
-    The paper does not say which tf it means; one per document would not fit a table of words, so it is \\|w_c\\|.
+    The paper does not say which tf it means; one per document would not fit a table of words, so it is |w_c|.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def tftrr(counts: ClassCounts, *, alpha: float = 1.2) -> Weights:
 
 
 def tfcr(counts: ClassCounts) -> Weights:
-    """Return (\\|w_c\\| / N_c) · (\\|w_c\\| / \\|w\\|): the paper's TF-CR.
+    """Return (|w_c| / N_c) · (|w_c| / |w|): the paper's TF-CR.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tfcr.embeddings.formats import VectorBlock
 from tfcr.errors import EmbeddingsError, TfcrWarning
 from tfcr.files import cache_folder
+from tfcr.wordlist import decode_words
 
 CACHE_VERSION = 1
 
@@ -56,22 +57,6 @@ class WordArrays:
     def words(self) -> list[str]:
         """Decode all words."""
         return decode_words(self.text, self.offsets)
-
-
-def encode_words(words: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return words as UTF-8 bytes and offsets. Lone surrogates pass: tokens may hold anything."""
-    encoded = [word.encode("utf-8", "surrogatepass") for word in words]
-    offsets = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(word) for word in encoded], out=offsets[1:])
-    return np.frombuffer(b"".join(encoded), np.uint8), offsets
-
-
-def decode_words(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
-    """Return the words of `encode_words`."""
-    data, ends = text.tobytes(), offsets.tolist()
-    return [
-        data[start:end].decode("utf-8", "surrogatepass") for start, end in zip(ends[:-1], ends[1:], strict=True)
-    ]
 
 
 def open_cached(path: Path, read: Callable[[], Iterator[VectorBlock]]) -> WordArrays:

@@ -247,9 +247,7 @@ def _read_word2vec_binary(path: Path) -> Iterator[VectorBlock]:
             yield from _binary_blocks(path, data, start, promised, dimensions)
 
 
-def _binary_blocks(
-    path: Path, data: mmap.mmap, position: int, promised: int, dimensions: int
-) -> Iterator[VectorBlock]:
+def _binary_blocks(path: Path, data: mmap.mmap, position: int, promised: int, dimensions: int) -> Iterator[VectorBlock]:
     size = 4 * dimensions
     per_block = max(1, BLOCK_BYTES // size)
     for first in range(0, promised, per_block):

@@ -12,12 +12,13 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from tfcr.counts import ClassCounts, Progress, check_texts
-from tfcr.embeddings.cache import LoadReport, WordArrays, encode_words, open_cached
+from tfcr.embeddings.cache import LoadReport, WordArrays, open_cached
 from tfcr.embeddings.formats import FORMATS, VectorBlock, array_blocks, detect_format
 from tfcr.embeddings.known import IN_DOMAIN, KNOWN_MODELS, find_known
 from tfcr.embeddings.training import train_word2vec
 from tfcr.errors import EmbeddingsError, InputError, look_up, unknown_name
 from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+from tfcr.wordlist import encode_words
 
 
 @dataclass(frozen=True)

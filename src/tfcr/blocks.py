@@ -1,0 +1,173 @@
+"""A document vector is a row of blocks; a block is an average of word vectors.
+
+    block(d) = Σ_w n(w, d) · weight(w) · vector(w)  /  divisor(d)
+
+The paper's concatenation has one block for each class, all with the same vectors. Everything that a model computes
+later (word table, explanation) follows from this one form, so that a new kind of feature is a new list of blocks.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tfcr.errors import look_up
+from tfcr.schemes import Weights
+
+
+@dataclass(frozen=True)
+class Block:
+    """One stretch of the document vector.
+
+    Attributes
+    ----------
+    name
+        The class it belongs to, or what it holds.
+    weights
+        float32 (n_words,).
+    vectors
+        float32 (n_words, dimensions); None stands for the identity, one dimension for each word.
+    averaging
+        A name of AVERAGINGS.
+    output
+        The number of the only classifier that sees this block; None for all of them.
+    suffixes
+        What follows the name in each column's name, if not the number of the dimension.
+    """
+
+    name: str
+    weights: NDArray[np.float32]
+    vectors: NDArray[np.float32] | None
+    averaging: str
+    output: int | None = None
+    suffixes: tuple[str, ...] | None = None
+
+    @property
+    def dimensions(self) -> int:
+        """How many columns it has."""
+        return len(self.weights) if self.vectors is None else int(self.vectors.shape[1])
+
+    def column_names(self) -> list[str]:
+        """Return the names of its columns, ``class__dimension``."""
+        suffixes = self.suffixes or tuple(map(str, range(self.dimensions)))
+        return [f"{self.name}__{suffix}" for suffix in suffixes]
+
+
+# averagings: what a block's sum is divided by ----------------------------------------------------------------------
+
+Averaging = Callable[[NDArray[np.float32], NDArray[Any]], NDArray[np.float32]]
+"""From weight sums (n_documents, n_blocks) and lengths (n_documents,) to divisors (n_documents, n_blocks)."""
+
+
+def _by_weights(weight_sums: NDArray[np.float32], lengths: NDArray[Any]) -> NDArray[np.float32]:
+    """Divide by the weights of all the document's words, those without a vector too, as in the author's program."""
+    return weight_sums
+
+
+def _by_length(weight_sums: NDArray[np.float32], lengths: NDArray[Any]) -> NDArray[np.float32]:
+    """Divide by all tokens, known or not."""
+    return np.broadcast_to(lengths.astype(np.float32)[:, None], weight_sums.shape)
+
+
+def _not_at_all(weight_sums: NDArray[np.float32], lengths: NDArray[Any]) -> NDArray[np.float32]:
+    return np.ones_like(weight_sums)
+
+
+AVERAGINGS: dict[str, Averaging] = {"weights": _by_weights, "length": _by_length, "sum": _not_at_all}
+
+
+def divide(sums: NDArray[np.float32], divisors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Divide; a document with nothing to average gets zeros."""
+    return np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
+
+
+# which blocks a document vector has --------------------------------------------------------------------------------
+
+
+def all_blocks(
+    weights: Weights, vectors: NDArray[np.float32] | None, names: Sequence[str], averaging: str
+) -> list[Block]:
+    """Return one block for each class, seen by every classifier: the paper's concatenation, N × d columns."""
+    if weights.shape[1] == 1:
+        names = ["all"]
+    return [
+        Block(name, np.ascontiguousarray(weights[:, number]), vectors, averaging) for number, name in enumerate(names)
+    ]
+
+
+def own_blocks(
+    weights: Weights, vectors: NDArray[np.float32] | None, names: Sequence[str], averaging: str
+) -> list[Block]:
+    """Return blocks of which each class's classifier sees its own, the plain mean, and its share of the weight.
+
+    Its columns grow with the number of classes, not the work of each classifier. Two classes share one classifier,
+    which sees the blocks of both. A scheme with one weight for all classes has no own blocks: it gets the block and
+    the plain mean.
+    """
+    shared = weights.shape[1] <= 2
+    blocks = all_blocks(weights, vectors, names, averaging)
+    own = [
+        Block(block.name, block.weights, block.vectors, averaging, None if shared else number)
+        for number, block in enumerate(blocks)
+    ]
+    mean = Block("mean", np.ones(len(weights), np.float32), vectors, "weights")
+    return [*own, mean] if weights.shape[1] == 1 else [*own, mean, *_mass_blocks(weights, names, shared)]
+
+
+def _mass_blocks(weights: Weights, names: Sequence[str], shared: bool) -> list[Block]:
+    """Return the share of the document's weight that each class holds, as the average of the words' shares."""
+    total = weights.sum(axis=1)
+    shares = divide(weights, total[:, None])
+    return [
+        Block(name, total, shares[:, [number]], "weights", None if shared else number, ("mass",))
+        for number, name in enumerate(names)
+    ]
+
+
+BlockMaker = Callable[[Weights, NDArray[np.float32] | None, Sequence[str], str], list[Block]]
+BLOCKS: dict[str, BlockMaker] = {"all": all_blocks, "own": own_blocks}
+
+
+def make_blocks(
+    kind: str,
+    weights: Weights,
+    vectors: NDArray[np.float32] | None,
+    names: Sequence[str],
+    averaging: str,
+) -> list[Block]:
+    """Return the blocks of a document vector."""
+    look_up(AVERAGINGS, averaging, "averaging")
+    return look_up(BLOCKS, kind, "blocks")(weights, vectors, names, averaging)
+
+
+# from counts to features -------------------------------------------------------------------------------------------
+
+
+def document_vectors(counts: sp.csr_array, lengths: NDArray[Any], blocks: Sequence[Block]) -> NDArray[np.float32]:
+    """Return the blocks of all documents side by side; float32 of shape (n_documents, n_columns)."""
+    starts = column_starts(blocks)
+    features = np.empty((counts.shape[0], starts[-1]), np.float32)
+    numbers = counts.astype(np.float32)
+    for block, start in zip(blocks, starts, strict=False):
+        weight_sums = np.asarray(numbers @ block.weights[:, None], np.float32)
+        divisors = AVERAGINGS[block.averaging](weight_sums, lengths)
+        features[:, start : start + block.dimensions] = divide(_weighted_sums(numbers, block), divisors)
+    return features
+
+
+def _weighted_sums(counts: sp.csr_array, block: Block) -> NDArray[np.float32]:
+    weighted = sp.csr_array((counts.data * block.weights[counts.indices], counts.indices, counts.indptr), counts.shape)
+    return np.asarray(weighted.toarray() if block.vectors is None else weighted @ block.vectors, np.float32)
+
+
+def column_names(blocks: Sequence[Block]) -> list[str]:
+    """Return the names of all columns."""
+    return [name for block in blocks for name in block.column_names()]
+
+
+def column_starts(blocks: Sequence[Block]) -> list[int]:
+    """Return where each block starts, and the number of all columns."""
+    return [0, *np.cumsum([block.dimensions for block in blocks]).tolist()]

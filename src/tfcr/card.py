@@ -1,0 +1,45 @@
+"""The card of a saved model: what it was trained on and how it scored, for people."""
+
+from typing import Any
+
+
+def model_card(config: dict[str, Any]) -> str:
+    """Return the text of a model's README.md."""
+    sections = [
+        "# A text classifier made with tfcr",
+        "\n".join(["```python", "from tfcr import load", "", 'load("this-folder").predict(["a text"])', "```"]),
+        _scores(config["scores"]),
+        _trained_on(config["training"], config["classes"]["values"]),
+        _table("Settings", ("setting", "value"), sorted(config["settings"].items())),
+        _table("Made with", ("", "version"), sorted(config["training"]["versions"].items())),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _scores(scores: dict[str, float]) -> str:
+    if not scores:
+        return "## How it scores\n\nNot measured when it was saved."
+    return _table("How it scores", ("measure", "score"), [(name, f"{score:.3f}") for name, score in scores.items()])
+
+
+def _trained_on(training: dict[str, Any], classes: list[Any]) -> str:
+    summary = (
+        f"{training['documents']:,.0f} documents, {training['tokens']:,.0f} tokens, {training['words']:,} different "
+        f"words, on {training['date'][:10]}. Vectors: {training['embeddings']}, which cover "
+        f"{training['coverage_tokens']:.1%} of the tokens and {training['coverage_words']:.1%} of the different words."
+    )
+    rows = [(label, f"{size:,.0f}") for label, size in zip(classes, training["documents_per_class"], strict=True)]
+    return _table("What it was trained on", ("class", "documents"), rows, summary)
+
+
+def _table(title: str, head: tuple[str, str], rows: list[tuple[Any, Any]], before: str = "") -> str:
+    lines = [f"## {title}", ""]
+    if before:
+        lines += [before, ""]
+    lines += [f"| {head[0]} | {head[1]} |", "|---|---|"]
+    lines += [f"| {_cell(left)} | {_cell(right)} |" for left, right in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    return " ".join(str(value).replace("|", "\\|").split())

@@ -1,0 +1,128 @@
+"""Why a text got its label: what each word adds to each class's score."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.counts import Labels, count_words
+from tfcr.errors import InputError
+from tfcr.tokenizers import AnyTokenizer, token_spans
+from tfcr.wordtable import WordTable
+
+
+@dataclass(frozen=True)
+class WordContribution:
+    """A word of the text, what it adds to each class's score, and where it stands in the text."""
+
+    word: str
+    count: int
+    contributions: NDArray[np.float64]
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An exact account of the scores of one text: ``baseline + Σ contributions = scores``.
+
+    It accounts for this score and forecasts no other: without a word, the others' shares change too.
+
+    Attributes
+    ----------
+    text
+        As it was given.
+    label
+        The predicted class.
+    classes
+        All classes, sorted.
+    scores
+        One for each class; of two classes, one is the other's negative.
+    baseline
+        What no word adds: the score of an average training document.
+    words
+        The known words of the text, the one that speaks most for the label first.
+    unknown
+        The words that were not in the training texts; they add nothing.
+    """
+
+    text: str
+    label: Any
+    classes: Labels
+    scores: NDArray[np.float64]
+    baseline: NDArray[np.float64]
+    words: tuple[WordContribution, ...]
+    unknown: tuple[str, ...]
+
+    def contributions(self, label: Any = None) -> dict[str, float]:
+        """Return what each word adds to the score of a class, by default the predicted one."""
+        number = self._number(self.label if label is None else label)
+        found = {word.word: float(word.contributions[number]) for word in self.words}
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def __str__(self) -> str:
+        number = self._number(self.label)
+        lines = [
+            f"{self.label}  {self.scores[number]:+.3f}",
+            f"  {self.baseline[number]:+.3f}  (average document)",
+        ]
+        shown = [word for word in self.words if abs(word.contributions[number]) >= 0.0005]
+        lines += [f"  {word.contributions[number]:+.3f}  {word.word}" for word in shown]
+        if self.unknown:
+            lines.append(f"  not known from training: {', '.join(self.unknown)}")
+        return "\n".join(lines)
+
+    def _number(self, label: Any) -> int:
+        found = np.flatnonzero(self.classes == label)
+        if not len(found):
+            raise InputError(f"unknown class {label!r}; known: {', '.join(map(str, self.classes.tolist()))}")
+        return int(found[0])
+
+
+def explain_text(text: str, table: WordTable, classes: Labels, tokenizer: AnyTokenizer) -> Explanation:
+    """Account for the scores of one text, word by word."""
+    if not isinstance(text, str):
+        raise InputError(f"found {type(text).__name__}; expected one text, a string")
+    document = count_words([text], tokenizer, table.words)
+    rows, contributions, baseline = table.contributions(document.matrix, int(document.lengths[0]))
+    scores = _per_class(table.decision(document))[0]
+    parts = _per_class(contributions)
+    spans = _spans_by_word(text, tokenizer)
+    words = [
+        WordContribution(table.words[row], int(count), part, tuple(spans.get(table.words[row], ())))
+        for row, count, part in zip(rows, document.matrix.data, parts, strict=True)
+    ]
+    best = int(np.argmax(scores))
+    words.sort(key=lambda word: (-word.contributions[best], word.word))
+    known = {word.word for word in words}
+    return Explanation(
+        text=text,
+        label=classes.tolist()[best],
+        classes=classes,
+        scores=scores,
+        baseline=_per_class(baseline[None])[0],
+        words=tuple(words),
+        unknown=tuple(word for word in spans if word not in known),
+    )
+
+
+def top_words(table: WordTable, classes: Labels, n: int) -> dict[Any, list[tuple[str, float]]]:
+    """Return, for each class, the words that add most to its score over the training documents, on average."""
+    scores = _per_class(table.mean_contributions())
+    best = np.argsort(-scores, axis=0, kind="stable")[:n]
+    return {
+        label: [(table.words[row], float(scores[row, number])) for row in best[:, number]]
+        for number, label in enumerate(classes.tolist())
+    }
+
+
+def _per_class(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return one column for each class: the one output of two classes shows both signs."""
+    return np.concatenate([-scores, scores], axis=1) if scores.shape[1] == 1 else scores
+
+
+def _spans_by_word(text: str, tokenizer: AnyTokenizer) -> dict[str, list[tuple[int, int]]]:
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for token, start, end in token_spans(tokenizer, text):
+        spans.setdefault(token, []).append((start, end))
+    return spans

@@ -1,0 +1,32 @@
+"""The linear classifiers on top of document vectors.
+
+A head turns features and labels into coefficients and intercepts, one column for each output. To add one, write a
+Head and add a row to HEADS. Any scikit-learn linear classifier works in place of a name.
+"""
+
+from collections.abc import Callable
+
+from tfcr.errors import InputError, look_up
+from tfcr.heads.base import LINKS, Head, Targets, fit_head, make_targets
+from tfcr.heads.newton import LogisticHead, SquaredHingeHead
+from tfcr.heads.ridge import RidgeHead
+from tfcr.heads.wrapped import WrappedHead
+
+HEADS: dict[str, Callable[..., Head]] = {
+    "lr": LogisticHead,
+    "svm": SquaredHingeHead,
+    "ridge": RidgeHead,
+}
+
+
+def resolve_head(head: object, *, C: float) -> Head:
+    """Return the head for a name; a scikit-learn classifier is wrapped."""
+    if isinstance(head, str):
+        return look_up(HEADS, head, "head")(C=C)
+    if hasattr(head, "fit") and hasattr(head, "get_params"):
+        return WrappedHead(head)
+    names = ", ".join(HEADS)
+    raise InputError(f"found head={head!r}; expected one of {names}, or a scikit-learn linear classifier")
+
+
+__all__ = ["HEADS", "LINKS", "Head", "Targets", "fit_head", "make_targets", "resolve_head"]

@@ -1,0 +1,211 @@
+"""What all heads share: targets, the one scale of the features, and which output sees which columns."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from tfcr.blocks import Block, column_starts
+from tfcr.counts import Labels
+from tfcr.errors import InputError
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is to be learned.
+
+    Attributes
+    ----------
+    labels
+        The number of each document's class; (n_documents,).
+    n_classes
+        Two or more.
+    sample_weight
+        float64 (n_documents,).
+    class_weight
+        What an example of each class counts; float64 (n_classes,).
+    """
+
+    labels: NDArray[np.int64]
+    n_classes: int
+    sample_weight: NDArray[np.float64]
+    class_weight: NDArray[np.float64]
+
+    @property
+    def n_outputs(self) -> int:
+        """One output for two classes, as in scikit-learn; else one for each class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def signs(self, outputs: Sequence[int]) -> NDArray[np.float32]:
+        """Return +1 for the documents of each output's class and -1 for the rest; (n_documents, n_outputs)."""
+        positive = [1] if self.n_classes == 2 else list(outputs)
+        return np.where(self.labels[:, None] == np.array(positive), 1, -1).astype(np.float32)
+
+    def one_vs_rest_weights(self, outputs: Sequence[int]) -> NDArray[np.float32]:
+        """Return what each document counts for each output; (n_documents, n_outputs).
+
+        As in liblinear: with two classes, each has its weight; with more, an output's own class has its weight and
+        the rest count 1.
+        """
+        if self.n_classes == 2:
+            return (self.sample_weight * self.class_weight[self.labels])[:, None].astype(np.float32)
+        own = self.labels[:, None] == np.array(list(outputs))
+        weights = np.where(own, self.class_weight[list(outputs)], 1.0)
+        return (weights * self.sample_weight[:, None]).astype(np.float32)
+
+    def document_weights(self) -> NDArray[np.float64]:
+        """Return what each document counts where all outputs must share one weight; (n_documents,)."""
+        return self.sample_weight * self.class_weight[self.labels]
+
+
+def make_targets(
+    labels: Labels,
+    classes: Labels,
+    sample_weight: NDArray[np.float64],
+    class_weight: str | Mapping[Any, float] | None,
+) -> Targets:
+    """Turn labels into numbers and work out the weight of each class."""
+    numbers = np.searchsorted(classes, labels)
+    totals = np.bincount(numbers, sample_weight, minlength=len(classes))
+    return Targets(numbers, len(classes), sample_weight, _class_weights(class_weight, classes, totals))
+
+
+def _class_weights(
+    given: str | Mapping[Any, float] | None, classes: Labels, totals: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    if given is None:
+        return np.ones(len(classes))
+    if isinstance(given, str) and given == "balanced":
+        return totals.sum() / (len(classes) * totals)
+    if not isinstance(given, Mapping):
+        raise InputError(f"found class_weight={given!r}; expected 'balanced', None, or a dict from class to weight")
+    unknown = [label for label in given if label not in set(classes.tolist())]
+    if unknown:
+        raise InputError(f"found class_weight for {unknown[0]!r}, which is no class; classes: {classes.tolist()}")
+    return np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
+
+
+# from scores to probabilities --------------------------------------------------------------------------------------
+
+
+def _sigmoids(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One-vs-rest logistic regression: each class's own probability, made to add up to 1."""
+    if scores.shape[1] == 1:
+        return np.concatenate([expit(-scores), expit(scores)], axis=1)
+    each = expit(scores)
+    total = each.sum(axis=1, keepdims=True)
+    return np.where(total > 0, each / np.where(total > 0, total, 1), 1 / scores.shape[1])
+
+
+def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores that are no log-odds (svm, ridge): larger means likelier, and that is all. Not calibrated."""
+    both = np.concatenate([-scores, scores], axis=1) if scores.shape[1] == 1 else scores
+    return np.asarray(softmax(both, axis=1))
+
+
+def _multinomial(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multinomial logistic regression."""
+    return _sigmoids(scores) if scores.shape[1] == 1 else np.asarray(softmax(scores, axis=1))
+
+
+LINKS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "sigmoid": _sigmoids,
+    "softmax": _softmax,
+    "multinomial": _multinomial,
+}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Coefficients (n_columns, n_outputs) and intercepts (n_outputs,) of linear scores."""
+
+    coefficients: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+
+
+class Head(Protocol):
+    """A linear classifier.
+
+    Attributes
+    ----------
+    link
+        How scores become probabilities: a name of LINKS.
+    """
+
+    @property
+    def link(self) -> str:
+        """How scores become probabilities."""
+
+    def solve(self, features: NDArray[np.float32], targets: Targets, outputs: Sequence[int]) -> Solution:
+        """Fit these outputs on centred and scaled features, whose last column is 1, the intercept's."""
+
+
+@dataclass(frozen=True)
+class FittedHead:
+    """What `fit_head` learned, for features as they are, neither centred nor scaled.
+
+    Attributes
+    ----------
+    coefficients
+        float64 (n_columns, n_outputs), 0 where an output does not see a column.
+    intercepts
+        float64 (n_outputs,): the score of a document whose features are `means`.
+    means
+        The average of each column over the training documents; float64 (n_columns,).
+    """
+
+    coefficients: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    means: NDArray[np.float64]
+
+
+def fit_head(head: Head, features: NDArray[np.float32], blocks: Sequence[Block], targets: Targets) -> FittedHead:
+    """Fit each output on the columns it sees; outputs that see the same columns are fitted together."""
+    means = np.average(features, axis=0, weights=targets.sample_weight)
+    coefficients = np.zeros((features.shape[1], targets.n_outputs))
+    intercepts = np.zeros(targets.n_outputs)
+    for outputs, columns in _views(blocks, targets.n_outputs):
+        scaled, scale = _centre_and_scale(features, columns, means, targets.sample_weight)
+        solution = head.solve(scaled, targets, outputs)
+        coefficients[np.ix_(columns, outputs)] = solution.coefficients / scale
+        intercepts[outputs] = solution.intercepts
+    return FittedHead(coefficients, intercepts, means)
+
+
+def _views(blocks: Sequence[Block], n_outputs: int) -> list[tuple[list[int], NDArray[np.int64]]]:
+    """Return groups of outputs with the columns that they see."""
+    starts = column_starts(blocks)
+    if all(block.output is None for block in blocks):
+        return [(list(range(n_outputs)), np.arange(starts[-1]))]
+    seen = [
+        [
+            np.arange(starts[number], starts[number + 1])
+            for number, block in enumerate(blocks)
+            if block.output in (None, output)
+        ]
+        for output in range(n_outputs)
+    ]
+    return [([output], np.concatenate(columns)) for output, columns in enumerate(seen)]
+
+
+def _centre_and_scale(
+    features: NDArray[np.float32],
+    columns: NDArray[np.int64],
+    means: NDArray[np.float64],
+    sample_weight: NDArray[np.float64],
+) -> tuple[NDArray[np.float32], float]:
+    """Return the features centred, divided by one scale, and with a last column of ones; and the scale.
+
+    The scale makes the mean squared length of a row 1, so that C means the same on every dataset. On raw features
+    solvers stop far from the optimum.
+    """
+    scaled = np.ones((len(features), len(columns) + 1), np.float32)
+    whole = len(columns) == features.shape[1]
+    np.subtract(features if whole else features[:, columns], means[columns].astype(np.float32), out=scaled[:, :-1])
+    squares = np.einsum("ij,ij->i", scaled[:, :-1], scaled[:, :-1]).astype(np.float64)
+    scale = float(np.sqrt(np.average(squares, weights=sample_weight))) or 1.0
+    scaled[:, :-1] /= np.float32(scale)
+    return scaled, scale

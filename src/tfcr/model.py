@@ -1,0 +1,318 @@
+"""TfcrClassifier: text in, label out. The one place that spells out the order of the stages."""
+
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tfcr.card import model_card
+from tfcr.counts import (
+    ClassCounts,
+    DocumentWords,
+    check_labels,
+    check_sample_weight,
+    check_texts,
+    count_words,
+)
+from tfcr.embeddings.known import IN_DOMAIN
+from tfcr.errors import InputError, ModelError, look_up
+from tfcr.explain import Explanation, explain_text, top_words
+from tfcr.heads import LINKS, fit_head, make_targets, resolve_head
+from tfcr.presets import PRESETS
+from tfcr.records import read_classes, read_counts, read_table, write_classes, write_counts, write_table
+from tfcr.schemes import Scheme, resolve_scheme, scheme_name
+from tfcr.storage import load_folder, save_folder
+from tfcr.tokenizers import DEFAULT_TOKENIZER, TOKENIZERS, AnyTokenizer, resolve_tokenizer, tokenizer_name
+from tfcr.vectors import AnyEmbeddings, WeightedEmbeddingVectorizer
+from tfcr.wordtable import collapse
+
+
+class TfcrClassifier(ClassifierMixin, BaseEstimator):
+    """Classify texts by word embeddings weighted by class.
+
+    After `fit` it holds a table over words and needs no embeddings any more.
+
+    Parameters
+    ----------
+    embeddings
+        An Embeddings, a path, a known name, or ``"w2v"``: train word2vec on the texts given to `fit`.
+    scheme
+        A name of SCHEMES, or a callable from ClassCounts to weights.
+    head
+        A name of HEADS, or a scikit-learn linear classifier.
+    tokenizer
+        A name of TOKENIZERS, or a callable from a text to its tokens.
+    averaging
+        What each block is divided by: ``weights`` (the sum of the document's weights), ``length`` (all its tokens)
+        or ``sum`` (nothing).
+    blocks
+        ``all``: each class's classifier sees the blocks of all classes, as in the paper. ``own``: it sees its own
+        block, the plain mean, and its share of the weight; cost then grows linearly with the number of classes.
+    C
+        Inverse strength of regularisation of ``lr`` and ``svm``, on scaled features.
+    class_weight
+        ``"balanced"``, None, or a dict from class to weight.
+    min_count
+        Words that occur less often in training weigh nothing.
+    dimensions
+        Of word2vec, where it is trained here.
+    unlabelled
+        More texts to train word2vec on.
+    random_state
+        Seed of all randomness; with one set, the same data gives the same model.
+
+    Attributes
+    ----------
+    classes_
+        The classes, sorted, of the type they were given in.
+    table_
+        WordTable: what each word adds to each score.
+    counts_
+        ClassCounts of the training texts; None in a model that was saved without.
+    training_
+        What it was trained on, and with which versions.
+
+    Examples
+    --------
+    >>> from tfcr import Embeddings, TfcrClassifier
+    >>> vectors = Embeddings.from_arrays(["good", "bad", "film"], [[1, 0], [-1, 0], [0, 1]])
+    >>> model = TfcrClassifier(embeddings=vectors)
+    >>> model.fit(["good film", "bad film", "good", "bad"], ["pos", "neg", "pos", "neg"]).predict(["a good one"])
+    array(['pos'], dtype='<U3')
+    """
+
+    def __init__(
+        self,
+        *,
+        embeddings: AnyEmbeddings = IN_DOMAIN,
+        scheme: str | Scheme = "tfcr-log",
+        head: Any = "svm",
+        tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
+        averaging: str = "weights",
+        blocks: str = "all",
+        C: float = 1.0,
+        class_weight: str | Mapping[Any, float] | None = "balanced",
+        min_count: float = 1,
+        dimensions: int = 100,
+        unlabelled: Iterable[str] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.embeddings = embeddings
+        self.scheme = scheme
+        self.head = head
+        self.tokenizer = tokenizer
+        self.averaging = averaging
+        self.blocks = blocks
+        self.C = C
+        self.class_weight = class_weight
+        self.min_count = min_count
+        self.dimensions = dimensions
+        self.unlabelled = unlabelled
+        self.random_state = random_state
+
+    @classmethod
+    def from_preset(cls, name: str, **parameters: Any) -> "TfcrClassifier":
+        """Return a classifier with the parameters of PRESETS[name]; those given here come first."""
+        return cls(**{**look_up(PRESETS, name, "preset"), **parameters})
+
+    def fit(self, X: Iterable[str], y: Iterable[Any], sample_weight: Iterable[float] | None = None) -> "TfcrClassifier":
+        """Learn from texts and labels.
+
+        A text of weight 2 counts as two, one of weight 0 as none (word2vec, where trained here, sees each once).
+        """
+        texts = check_texts(X)
+        labels = check_labels(y, len(texts))
+        weights = check_sample_weight(sample_weight, len(texts))
+        used = np.flatnonzero(weights > 0)
+        texts, labels, weights = [texts[number] for number in used], labels[used], weights[used]
+        head = resolve_head(self.head, C=self.C)
+        resolve_scheme(self.scheme)
+
+        vectorizer = self._vectorizer()
+        documents = vectorizer.count(texts, labels, weights)
+        features = vectorizer.vectors_of(documents)
+        targets = make_targets(labels, vectorizer.classes_, weights, self.class_weight)
+        fitted = fit_head(head, features, vectorizer.blocks_, targets)
+
+        self.classes_ = vectorizer.classes_
+        self.counts_: ClassCounts | None = vectorizer.counts_
+        self.table_ = collapse(documents, weights, vectorizer.blocks_, fitted)
+        self.link_ = head.link
+        self.training_ = self._describe_training(vectorizer)
+        return self
+
+    def decision_function(self, X: Iterable[str]) -> NDArray[np.float64]:
+        """Return the scores: (n_documents, n_classes), or (n_documents,) for two classes."""
+        scores = self.table_.decision(self._count(X))
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Iterable[str]) -> NDArray[Any]:
+        """Return the class of each text."""
+        scores = self.table_.decision(self._count(X))
+        best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        predicted: NDArray[Any] = self.classes_[best]
+        return predicted
+
+    def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
+        """Return a probability for each class; (n_documents, n_classes).
+
+        Those of ``lr`` are normalised sigmoids. Those of ``svm`` and ``ridge`` are a softmax of the scores and not
+        calibrated: they rank, and promise nothing.
+        """
+        return LINKS[self.link_](self.table_.decision(self._count(X)))
+
+    def explain(self, text: str) -> Explanation:
+        """Return what each word of a text adds to each class's score; it adds up to the score."""
+        check_is_fitted(self)
+        return explain_text(text, self.table_, self.classes_, resolve_tokenizer(self.tokenizer))
+
+    def top_words(self, n: int = 20) -> dict[Any, list[tuple[str, float]]]:
+        """Return, for each class, the words that add most to its score over the training documents, on average."""
+        check_is_fitted(self)
+        return top_words(self.table_, self.classes_, n)
+
+    def save(
+        self, path: str | os.PathLike[str], *, counts: bool = True, scores: Mapping[str, float] | None = None
+    ) -> None:
+        """Write the model to a folder; one there is replaced, safely at every moment.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        counts
+            Whether to keep the word counts beside the table. They are needed to add data later.
+        scores
+            How the model scored, for its card: a name, such as ``"macro-F1, 10 folds"``, and a figure each.
+        """
+        check_is_fitted(self)
+        config = {
+            "settings": self._settings(),
+            "classes": write_classes(self.classes_),
+            "link": self.link_,
+            "averagings": list(self.table_.averagings),
+            "training": self.training_,
+            "scores": dict(scores or {}),
+        }
+        data = {"table": write_table(self.table_)}
+        if counts and self.counts_ is not None:
+            data["counts"] = write_counts(self.counts_)
+        save_folder(Path(path), config, data, model_card(config))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "table_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _vectorizer(self) -> WeightedEmbeddingVectorizer:
+        return WeightedEmbeddingVectorizer(
+            embeddings=self.embeddings,
+            scheme=self.scheme,
+            tokenizer=self.tokenizer,
+            averaging=self.averaging,
+            blocks=self.blocks,
+            min_count=self.min_count,
+            dimensions=self.dimensions,
+            unlabelled=self.unlabelled,
+            random_state=self.random_state,
+        )
+
+    def _count(self, texts: Iterable[str]) -> DocumentWords:
+        check_is_fitted(self)
+        return count_words(texts, self.tokenizer, self.table_.words)
+
+    def _describe_training(self, vectorizer: WeightedEmbeddingVectorizer) -> dict[str, Any]:
+        counts = vectorizer.counts_
+        return {
+            "documents": counts.n_documents,
+            "tokens": counts.n_occurrences,
+            "words": len(counts.words),
+            "documents_per_class": counts.class_documents.tolist(),
+            "embeddings": vectorizer.embeddings_name_,
+            "coverage_words": vectorizer.coverage_.words,
+            "coverage_tokens": vectorizer.coverage_.tokens,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": {
+                "python": platform.python_version(),
+                **{name: version(name) for name in ("tfcr", "numpy", "scipy", "scikit-learn", "gensim")},
+            },
+        }
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters as JSON; a callable by its name, for people."""
+        by_class = self.class_weight
+        return {
+            "embeddings": self.embeddings if isinstance(self.embeddings, str) else self.embeddings.name,
+            "scheme": scheme_name(self.scheme),
+            "head": self.head if isinstance(self.head, str) else repr(self.head),
+            "tokenizer": tokenizer_name(self.tokenizer),
+            "own_tokenizer": not isinstance(self.tokenizer, str),
+            "averaging": self.averaging,
+            "blocks": self.blocks,
+            "C": self.C,
+            "class_weight": [list(pair) for pair in by_class.items()] if isinstance(by_class, Mapping) else by_class,
+            "min_count": self.min_count,
+            "dimensions": self.dimensions,
+            "random_state": self.random_state if isinstance(self.random_state, int) else None,
+        }
+
+
+def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None) -> TfcrClassifier:
+    """Load a model that `TfcrClassifier.save` wrote. Nothing named in it is imported or run.
+
+    Parameters
+    ----------
+    path
+        The model's folder.
+    tokenizer
+        The callable that the model was trained with, if it was a callable; a model keeps only its name.
+    """
+    folder = Path(path)
+    config, data = load_folder(folder)
+    _check_tokenizer(config.get("settings"), folder, tokenizer)
+    try:
+        model = TfcrClassifier(**_restored(dict(config["settings"]), tokenizer))
+        model.classes_ = read_classes(config["classes"])
+        model.table_ = read_table(data["table"], tuple(config["averagings"]), len(model.classes_))
+        model.counts_ = read_counts(data["counts"], model.classes_) if "counts" in data else None
+        look_up(LINKS, config["link"], "link")
+        model.link_ = config["link"]
+        model.training_ = dict(config["training"])
+    except ModelError as error:
+        raise ModelError(f"{folder} is damaged: {error}; get or save the model again") from None
+    except (KeyError, TypeError, InputError) as error:
+        raise ModelError(f"{folder} is damaged: its config lacks or misstates {error}; save the model again") from None
+    return model
+
+
+def _check_tokenizer(settings: Any, folder: Path, tokenizer: AnyTokenizer | None) -> None:
+    if isinstance(settings, dict) and settings.get("own_tokenizer") and tokenizer is None:
+        name = settings.get("tokenizer")
+        raise ModelError(
+            f"{folder} was trained with a tokenizer of your own, {name!r}, of which a model keeps only the name; "
+            f"give it again: load({str(folder)!r}, tokenizer={name})"
+        )
+
+
+def _restored(settings: dict[str, Any], tokenizer: AnyTokenizer | None) -> dict[str, Any]:
+    """Return the parameters that `_settings` wrote."""
+    del settings["own_tokenizer"]
+    if tokenizer is not None:
+        settings["tokenizer"] = tokenizer
+    else:
+        look_up(TOKENIZERS, settings["tokenizer"], "tokenizer")
+    if isinstance(settings["class_weight"], list):
+        settings["class_weight"] = dict(settings["class_weight"])
+    return settings

@@ -1,0 +1,360 @@
+"""Document vectors as scikit-learn transformers: from a count matrix, and from text."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+
+from tfcr.blocks import Block, column_names, document_vectors, make_blocks
+from tfcr.counts import (
+    ClassCounts,
+    DocumentWords,
+    Labels,
+    check_labels,
+    check_sample_weight,
+    check_texts,
+    count_words,
+)
+from tfcr.embeddings import Embeddings
+from tfcr.embeddings.known import IN_DOMAIN
+from tfcr.errors import EmbeddingsError, InputError, TfcrWarning
+from tfcr.schemes import Scheme, compute_weights
+from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+
+LOW_COVERAGE = 0.5
+"""Below this share of running tokens with a vector, a warning is given."""
+
+AnyEmbeddings = Embeddings | str
+
+
+def class_names(classes: Labels) -> list[str]:
+    """Return the classes as text, for the names of columns."""
+    return [str(label) for label in classes.tolist()]
+
+
+def check_classes(classes: Labels) -> None:
+    """Refuse to tell apart fewer than two classes."""
+    if len(classes) < 2:
+        found = f"one class only, {classes.tolist()[0]!r}" if len(classes) else "no documents"
+        raise InputError(f"found {found}; expected documents of at least two classes")
+
+
+class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
+    """Turn a matrix of word counts into document vectors weighted by class.
+
+    Parameters
+    ----------
+    embeddings
+        An Embeddings, a path or a known name, with the words of the columns in `words`; an array of shape
+        (n_words, dimensions), one row for each column; or None, where each word is its own dimension.
+    words
+        The word of each column. Not needed for a data frame with one column for each word.
+    scheme
+        A name of SCHEMES, or a callable from ClassCounts to weights.
+    averaging
+        What each block is divided by: ``weights`` (the sum of the document's weights), ``length`` or ``sum``
+        (nothing).
+    blocks
+        ``all``: one block for each class. ``own``: the same, the plain mean, and each class's share of the weight.
+    min_count
+        Words that occur less often in training weigh nothing.
+
+    Attributes
+    ----------
+    classes_
+        The classes, sorted.
+    counts_
+        ClassCounts of the training documents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counts = np.array([[2, 0, 1], [0, 1, 1]])
+    >>> vectors = np.array([[1, 0], [0, 1], [1, 1]])
+    >>> transformer = WeightedEmbeddingTransformer(embeddings=vectors, scheme="none")
+    >>> transformer.fit_transform(counts, ["pos", "neg"]).round(2)
+    array([[1.  , 0.33],
+           [0.5 , 1.  ]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        *,
+        embeddings: AnyEmbeddings | NDArray[Any] | None = None,
+        words: Sequence[str] | None = None,
+        scheme: str | Scheme = "tfcr-log",
+        averaging: str = "weights",
+        blocks: str = "all",
+        min_count: float = 1,
+    ) -> None:
+        self.embeddings = embeddings
+        self.words = words
+        self.scheme = scheme
+        self.averaging = averaging
+        self.blocks = blocks
+        self.min_count = min_count
+
+    def fit(
+        self, X: Any, y: Iterable[Any], sample_weight: Iterable[float] | None = None
+    ) -> "WeightedEmbeddingTransformer":
+        """Compute the weights from counts (n_documents, n_words) and labels."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_non_negative(X, "WeightedEmbeddingTransformer.fit")
+        check_classification_targets(y)
+        weights = check_sample_weight(sample_weight, len(y))
+        used = np.flatnonzero(weights > 0)
+        documents = _documents_of(sp.csr_array(X)[used], self._column_words(X.shape[1]))
+        self.counts_ = ClassCounts.from_documents(documents, y[used], sample_weight=weights[used])
+        self.classes_ = self.counts_.classes
+        check_classes(self.classes_)
+        kept = np.where(self.counts_.word_occurrences >= self.min_count, 1, 0).astype(np.float32)
+        self.blocks_ = make_blocks(
+            self.blocks,
+            compute_weights(self.scheme, self.counts_) * kept[:, None],
+            self._column_vectors(documents.words),
+            class_names(self.classes_),
+            self.averaging,
+        )
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the document vectors; float32 of shape (n_documents, n_columns)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        documents = _documents_of(sp.csr_array(X), self.counts_.words)
+        return document_vectors(documents.matrix, documents.lengths, self.blocks_)
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Iterable[float] | None = None) -> NDArray[np.float32]:
+        """Compute the weights, and return the document vectors of the same counts."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns, ``class__dimension``."""
+        check_is_fitted(self)
+        return np.array(column_names(self.blocks_), dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _column_words(self, n_columns: int) -> list[str]:
+        words = self.words if self.words is not None else getattr(self, "feature_names_in_", None)
+        if words is None:
+            if isinstance(self.embeddings, Embeddings | str):
+                raise InputError("found embeddings but no words; give the word of each column: words=[…]")
+            return [str(number) for number in range(n_columns)]
+        if len(words) != n_columns:
+            raise InputError(f"found {len(words)} words and {n_columns} columns; expected as many of both")
+        return [str(word) for word in words]
+
+    def _column_vectors(self, words: Sequence[str]) -> NDArray[np.float32] | None:
+        if self.embeddings is None:
+            return None
+        if isinstance(self.embeddings, Embeddings | str):
+            return vectors_of_words(load_embeddings(self.embeddings), self.counts_)
+        vectors = np.asarray(self.embeddings, np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(words):
+            raise InputError(
+                f"found embeddings of shape {vectors.shape}; expected one row for each of {len(words)} columns"
+            )
+        return vectors
+
+
+def _documents_of(counts: sp.csr_array, words: Sequence[str]) -> DocumentWords:
+    counts.eliminate_zeros()
+    return DocumentWords(words, counts, np.asarray(counts.sum(axis=1)))
+
+
+class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
+    """Turn texts into document vectors weighted by class: N blocks of d columns, one for each class.
+
+    Parameters
+    ----------
+    embeddings
+        An Embeddings, a path, a known name, or ``"w2v"``: train word2vec on the texts given to `fit`.
+    scheme
+        A name of SCHEMES, or a callable from ClassCounts to weights.
+    tokenizer
+        A name of TOKENIZERS, or a callable from a text to its tokens.
+    averaging
+        What each block is divided by: ``weights`` (the sum of the document's weights), ``length`` (all its tokens)
+        or ``sum`` (nothing).
+    blocks
+        ``all``: one block for each class. ``own``: the same, the plain mean, and each class's share of the weight.
+    min_count
+        Words that occur less often in training weigh nothing.
+    dimensions
+        Of word2vec, where it is trained here.
+    unlabelled
+        More texts to train word2vec on.
+    random_state
+        Seed of that training.
+
+    Attributes
+    ----------
+    classes_
+        The classes, sorted.
+    counts_
+        ClassCounts of the training texts, all words.
+    words_
+        The words that have a weight.
+
+    Examples
+    --------
+    >>> vectors = Embeddings.from_arrays(["good", "bad", "film"], [[1, 0], [-1, 0], [0, 1]])
+    >>> vectorizer = WeightedEmbeddingVectorizer(embeddings=vectors, scheme="tfcr")
+    >>> vectorizer.fit_transform(["good film", "bad film"], ["pos", "neg"]).round(2)
+    array([[ 0.  ,  1.  ,  0.67,  0.33],
+           [-0.67,  0.33,  0.  ,  1.  ]], dtype=float32)
+    >>> vectorizer.get_feature_names_out().tolist()
+    ['neg__0', 'neg__1', 'pos__0', 'pos__1']
+    """
+
+    def __init__(
+        self,
+        *,
+        embeddings: AnyEmbeddings = IN_DOMAIN,
+        scheme: str | Scheme = "tfcr-log",
+        tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
+        averaging: str = "weights",
+        blocks: str = "all",
+        min_count: float = 1,
+        dimensions: int = 100,
+        unlabelled: Iterable[str] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.embeddings = embeddings
+        self.scheme = scheme
+        self.tokenizer = tokenizer
+        self.averaging = averaging
+        self.blocks = blocks
+        self.min_count = min_count
+        self.dimensions = dimensions
+        self.unlabelled = unlabelled
+        self.random_state = random_state
+
+    def fit(
+        self, X: Iterable[str], y: Iterable[Any], sample_weight: Iterable[float] | None = None
+    ) -> "WeightedEmbeddingVectorizer":
+        """Compute the weights from texts and labels."""
+        self.count(X, y, sample_weight)
+        return self
+
+    def fit_transform(
+        self, X: Iterable[str], y: Any = None, sample_weight: Iterable[float] | None = None
+    ) -> NDArray[np.float32]:
+        """Compute the weights, and return the document vectors of the same texts."""
+        return self.vectors_of(self.count(X, y, sample_weight))
+
+    def transform(self, X: Iterable[str]) -> NDArray[np.float32]:
+        """Return the document vectors; float32 of shape (n_documents, n_columns)."""
+        check_is_fitted(self)
+        return self.vectors_of(count_words(X, self.tokenizer, self.words_))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns, ``class__dimension``."""
+        check_is_fitted(self)
+        return np.array(column_names(self.blocks_), dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        tags.requires_fit = True
+        return tags
+
+    def count(
+        self, texts: Iterable[str], labels: Iterable[Any], sample_weight: Iterable[float] | None = None
+    ) -> DocumentWords:
+        """Do what `fit` does, and return all the texts, counted over the words that have a weight."""
+        checked = check_texts(texts)
+        targets = check_labels(labels, len(checked))
+        weights = check_sample_weight(sample_weight, len(checked))
+        used = np.flatnonzero(weights > 0)
+        check_classes(np.unique(targets[used]))
+        documents = count_words(checked, self.tokenizer)
+        _tell_empty(documents, used)
+
+        self.counts_ = ClassCounts.from_documents(
+            DocumentWords(documents.words, documents.matrix[used], documents.lengths[used]),
+            targets[used],
+            sample_weight=weights[used],
+        )
+        self.classes_ = self.counts_.classes
+        kept = self.counts_.at_least(self.min_count)
+        if not len(kept.words):
+            raise InputError(
+                f"found no word that occurs {self.min_count:g} times in {len(checked)} texts; "
+                "expected texts with words, or a lower min_count"
+            )
+        embeddings = self._load_or_train([checked[number] for number in used])
+        self.words_ = kept.words
+        self.coverage_ = embeddings.coverage(self.counts_)
+        self.embeddings_name_ = embeddings.name
+        self.blocks_: list[Block] = make_blocks(
+            self.blocks,
+            compute_weights(self.scheme, kept),
+            vectors_of_words(embeddings, kept),
+            class_names(self.classes_),
+            self.averaging,
+        )
+        rows = [self.counts_.word_numbers[word] for word in kept.words]
+        return DocumentWords(kept.words, documents.matrix[:, rows], documents.lengths)
+
+    def vectors_of(self, documents: DocumentWords) -> NDArray[np.float32]:
+        """Return the document vectors of texts counted over `words_`."""
+        return document_vectors(documents.matrix, documents.lengths, self.blocks_)
+
+    def _load_or_train(self, texts: list[str]) -> Embeddings:
+        if isinstance(self.embeddings, str) and self.embeddings == IN_DOMAIN:
+            more = [] if self.unlabelled is None else check_texts(self.unlabelled)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            return Embeddings.train(texts + more, dimensions=self.dimensions, seed=seed, tokenizer=self.tokenizer)
+        return load_embeddings(self.embeddings)
+
+
+def load_embeddings(embeddings: AnyEmbeddings) -> Embeddings:
+    """Return the Embeddings for a path or a known name."""
+    return embeddings if isinstance(embeddings, Embeddings) else Embeddings.load(embeddings)
+
+
+def vectors_of_words(embeddings: Embeddings, counts: ClassCounts) -> NDArray[np.float32]:
+    """Return a vector for each counted word, and tell where too few of them have one."""
+    coverage = embeddings.coverage(counts)
+    if coverage.words == 0:
+        examples = ", ".join(repr(word) for word in counts.words[:3])
+        raise EmbeddingsError(
+            f"none of the {len(counts.words)} words of the corpus ({examples}, …) has a vector in "
+            f"{embeddings.name}; are they of the same language, and the tokenizer the right one?"
+        )
+    if coverage.tokens < LOW_COVERAGE:
+        warnings.warn(
+            f"only {coverage.tokens:.0%} of the running words ({coverage.words:.0%} of the different ones) have a "
+            f"vector in {embeddings.name}; vectors trained on these texts (embeddings='w2v') may do better",
+            TfcrWarning,
+            stacklevel=2,
+        )
+    return embeddings.of_words(counts.words)
+
+
+def _tell_empty(documents: DocumentWords, used: NDArray[np.int64]) -> None:
+    empty = used[documents.lengths[used] == 0]
+    if len(empty):
+        warnings.warn(
+            f"{len(empty)} of {len(used)} texts hold no word, the first is number {empty[0]} (counted from 0); "
+            "all that is learned from them is their label",
+            TfcrWarning,
+            stacklevel=2,
+        )

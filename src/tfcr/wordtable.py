@@ -1,0 +1,194 @@
+"""A trained model, collapsed to a table over words.
+
+Everything before it is linear, so that each word's part in each score is known beforehand: weight × ⟨vector,
+coefficients⟩. Scoring a document adds up rows of the table and divides by sums of weights; no vectors are needed.
+And each word's part in a score is exact, not estimated.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tfcr.blocks import AVERAGINGS, Block, column_starts
+from tfcr.counts import DocumentWords
+from tfcr.heads.base import FittedHead
+
+CHUNK_BYTES = 1 << 26
+"""About how much memory an intermediate array may take."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordTable:
+    """What each word adds to each score.
+
+    A score is its intercept plus its columns; a column is Σ_w n(w) · scores[w] over the document's words, divided
+    by its divisor: Σ_w n(w) · masses[w], or as the divisor's averaging says. A word has weight only in classes
+    where it occurred, so both tables are sparse.
+
+    Attributes
+    ----------
+    words
+        n_words strings.
+    scores
+        Sparse float32 (n_words, n_columns).
+    outputs, divisors
+        For each column, the output that it adds to and the divisor it is divided by; (n_columns,).
+    empty
+        What a column adds where its divisor is 0; float32 (n_columns,).
+    masses
+        What each word adds to each divisor; sparse float32 (n_words, n_divisors).
+    averagings
+        For each divisor, a name of AVERAGINGS.
+    typical
+        The mean of each divisor over the training documents; float32 (n_divisors,).
+    frequencies
+        How often each word occurs in a training document, on average; float32 (n_words,).
+    intercepts
+        float64 (n_outputs,).
+    """
+
+    words: Sequence[str]
+    scores: sp.csr_array
+    outputs: NDArray[np.int64]
+    divisors: NDArray[np.int64]
+    empty: NDArray[np.float32]
+    masses: sp.csr_array
+    averagings: tuple[str, ...]
+    typical: NDArray[np.float32]
+    frequencies: NDArray[np.float32]
+    intercepts: NDArray[np.float64]
+
+    def decision(self, documents: DocumentWords) -> NDArray[np.float64]:
+        """Return the scores of documents counted over `words`; (n_documents, n_outputs)."""
+        counts = documents.matrix.astype(np.float32)
+        decisions = np.empty((counts.shape[0], len(self.intercepts)))
+        rows = max(1, CHUNK_BYTES // (16 * len(self.outputs)))
+        for start in range(0, len(decisions), rows):
+            chunk = slice(start, start + rows)
+            sums = (counts[chunk] @ self.scores).toarray()
+            divisors = self._divisors(counts[chunk], documents.lengths[chunk])[:, self.divisors]
+            columns = np.divide(sums, divisors, out=np.tile(self.empty, (len(sums), 1)), where=divisors > 0)
+            decisions[chunk] = columns.astype(np.float64) @ self._adds_to + self.intercepts
+        return decisions
+
+    def contributions(
+        self, counts: sp.csr_array, length: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return what each word of one document adds to each score.
+
+        Returns
+        -------
+        rows
+            The document's known words, by their row in the table.
+        contributions
+            float64 (n_rows, n_outputs).
+        baseline
+            What no word adds: the intercept, and what stands for blocks without any weight; (n_outputs,).
+        """
+        one = counts.astype(np.float32)
+        divisors = self._divisors(one, np.array([length]))[0, self.divisors].astype(np.float64)
+        sums = one.data[:, None] * self.scores[one.indices].toarray().astype(np.float64)
+        columns = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
+        missing = np.where(divisors > 0, 0, self.empty)
+        return one.indices.astype(np.int64), columns @ self._adds_to, self.intercepts + missing @ self._adds_to
+
+    def mean_contributions(self) -> NDArray[np.float64]:
+        """Return what each word adds to each score in a training document, about, on average; (n_words, n_outputs)."""
+        divisors = self.typical[self.divisors].astype(np.float64)
+        safe = np.where(divisors > 0, divisors, 1)
+        return np.asarray(self.scores @ (self._adds_to / safe[:, None])) * self.frequencies[:, None]
+
+    def _divisors(self, counts: sp.csr_array, lengths: NDArray[Any]) -> NDArray[np.float32]:
+        weight_sums = (counts @ self.masses).toarray()
+        divisors = np.empty_like(weight_sums)
+        for number, averaging in enumerate(self.averagings):
+            divisors[:, [number]] = AVERAGINGS[averaging](weight_sums[:, [number]], lengths)
+        return divisors
+
+    @cached_property
+    def _adds_to(self) -> NDArray[np.float64]:
+        """1 where a column adds to an output; (n_columns, n_outputs)."""
+        return np.eye(len(self.intercepts))[self.outputs]
+
+
+def collapse(
+    documents: DocumentWords, sample_weight: NDArray[np.float64], blocks: Sequence[Block], fitted: FittedHead
+) -> WordTable:
+    """Multiply weights, vectors and coefficients into one table.
+
+    An average by weights is centred in the table itself: each word's part is how far its vector leads away from the
+    average training document, and the intercept is that document's score. A sum or an average by length cannot be,
+    and leaves the centring to the intercept.
+    """
+    n_words, n_outputs = len(documents.words), len(fitted.intercepts)
+    intercepts = fitted.intercepts.copy()
+    scores, masses = _Columns(n_words), _Columns(n_words)
+    empty: list[float] = []
+    for block, start in zip(blocks, column_starts(blocks), strict=False):
+        seen = list(range(n_outputs)) if block.output is None else [block.output]
+        coefficients = fitted.coefficients[start : start + block.dimensions, seen]
+        offsets = fitted.means[start : start + block.dimensions] @ coefficients
+        along = coefficients if block.vectors is None else block.vectors @ coefficients.astype(np.float32)
+        centred = block.averaging == "weights"
+        divisor = masses.add(_divisor_key(block), block.weights, once=True)
+        for number, output in enumerate(seen):
+            values = block.weights * (along[:, number] - (offsets[number] if centred else 0))
+            column = scores.add((output, divisor), values)
+            if column == len(empty):
+                empty.append(-offsets[number] if centred else 0.0)
+        if not centred:
+            intercepts[seen] -= offsets
+    table = WordTable(
+        words=documents.words,
+        scores=scores.matrix(),
+        outputs=np.array([output for output, _ in scores.numbers]),
+        divisors=np.array([divisor for _, divisor in scores.numbers]),
+        empty=np.array(empty, np.float32),
+        masses=masses.matrix(),
+        averagings=tuple(averaging for averaging, _ in masses.numbers),
+        typical=np.zeros(len(masses.numbers), np.float32),
+        frequencies=_mean_rows(documents.matrix, sample_weight),
+        intercepts=intercepts,
+    )
+    divisors = table._divisors(documents.matrix.astype(np.float32), documents.lengths)
+    return replace(table, typical=np.average(divisors, axis=0, weights=sample_weight).astype(np.float32))
+
+
+def _divisor_key(block: Block) -> tuple[str, int]:
+    """Return what blocks with the same divisor have in common: the averaging and, if it uses them, the weights."""
+    return block.averaging, id(block.weights) if block.averaging == "weights" else 0
+
+
+def _mean_rows(matrix: sp.csr_array, sample_weight: NDArray[np.float64]) -> NDArray[np.float32]:
+    return np.asarray((matrix.T @ sample_weight) / sample_weight.sum(), np.float32)
+
+
+class _Columns:
+    """A sparse matrix in the making: columns by a key, values of the same key added up."""
+
+    def __init__(self, n_words: int) -> None:
+        self.n_words = n_words
+        self.numbers: dict[Any, int] = {}
+        self.rows: list[NDArray[np.int64]] = []
+        self.columns: list[NDArray[np.int64]] = []
+        self.values: list[NDArray[np.float32]] = []
+
+    def add(self, key: Any, values: NDArray[Any], *, once: bool = False) -> int:
+        """Add values to the column of that key (`once`: only if it is new), and return its number."""
+        new = key not in self.numbers
+        number = self.numbers.setdefault(key, len(self.numbers))
+        if new or not once:
+            rows = np.flatnonzero(values)
+            self.rows.append(rows)
+            self.columns.append(np.full(len(rows), number))
+            self.values.append(values[rows].astype(np.float32))
+        return number
+
+    def matrix(self) -> sp.csr_array:
+        entries = (np.concatenate(self.values), (np.concatenate(self.rows), np.concatenate(self.columns)))
+        return sp.coo_array(entries, shape=(self.n_words, len(self.numbers))).tocsr()
