@@ -183,7 +183,7 @@ class ClassCounts:
             occurrences=occurrences,
             documents=_dense_zeros_dropped(presence.T @ membership),
             word_occurrences=counts.T @ weights,
-            word_documents=presence.T @ weights,
+            word_documents=np.asarray(presence.T @ weights, np.float64),
             class_occurrences=np.asarray(occurrences.sum(axis=0), np.float64),
             class_documents=np.bincount(numbers, weights, minlength=len(classes)).astype(np.float64),
             n_occurrences=float((counts.T @ weights).sum()) if n_words else 0.0,
@@ -239,7 +239,7 @@ class ClassCounts:
         if len(kept) == len(self.words):
             return self
         return ClassCounts(
-            words=[self.words[row] for row in kept],
+            words=[self.words[row] for row in kept.tolist()],
             classes=self.classes,
             occurrences=self.occurrences[kept],
             documents=self.documents[kept],

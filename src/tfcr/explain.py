@@ -107,8 +107,8 @@ def explain_text(text: str, table: WordTable, classes: Labels, tokenizer: AnyTok
 
 
 def top_words(table: WordTable, classes: Labels, n: int) -> dict[Any, list[tuple[str, float]]]:
-    """Return, for each class, the words that add most to its score over the training documents, on average."""
-    scores = _per_class(table.mean_contributions())
+    """Return, for each class, the words that raise its score most over the training documents."""
+    scores = _per_class(table.influences())
     best = np.argsort(-scores, axis=0, kind="stable")[:n]
     return {
         label: [(table.words[row], float(scores[row, number])) for row in best[:, number]]

@@ -175,7 +175,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         return explain_text(text, self.table_, self.classes_, resolve_tokenizer(self.tokenizer))
 
     def top_words(self, n: int = 20) -> dict[Any, list[tuple[str, float]]]:
-        """Return, for each class, the words that add most to its score over the training documents, on average."""
+        """Return, for each class, the words that raise its score most over the training documents."""
         check_is_fitted(self)
         return top_words(self.table_, self.classes_, n)
 

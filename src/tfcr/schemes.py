@@ -227,7 +227,7 @@ def _word_shares(counts: ClassCounts) -> tuple[NDArray[np.float64], NDArray[np.f
 def _ratio(above: Any, below: Any) -> NDArray[np.float64]:
     """Divide; 0 where the divisor is 0."""
     above, below = np.broadcast_arrays(np.asarray(above, np.float64), np.asarray(below, np.float64))
-    return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
+    return np.asarray(np.divide(above, below, out=np.zeros(above.shape), where=below > 0))
 
 
 def _log(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -236,4 +236,4 @@ def _log(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _weights(values: NDArray[Any]) -> Weights:
-    return np.maximum(values, 0).astype(np.float32)
+    return np.asarray(np.maximum(values, 0), np.float32)

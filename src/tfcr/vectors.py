@@ -101,9 +101,7 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
         self.blocks = blocks
         self.min_count = min_count
 
-    def fit(
-        self, X: Any, y: Iterable[Any], sample_weight: Iterable[float] | None = None
-    ) -> "WeightedEmbeddingTransformer":
+    def fit(self, X: Any, y: Any, sample_weight: Iterable[float] | None = None) -> "WeightedEmbeddingTransformer":
         """Compute the weights from counts (n_documents, n_words) and labels."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_non_negative(X, "WeightedEmbeddingTransformer.fit")

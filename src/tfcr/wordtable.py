@@ -97,14 +97,18 @@ class WordTable:
         missing = np.where(divisors > 0, 0, self.empty)
         return one.indices.astype(np.int64), columns @ self._adds_to, self.intercepts + missing @ self._adds_to
 
-    def mean_contributions(self) -> NDArray[np.float64]:
-        """Return what each word adds to each score in a training document, about, on average; (n_words, n_outputs)."""
+    def influences(self) -> NDArray[np.float64]:
+        """Return how far each word moves each score over the training documents; (n_words, n_outputs).
+
+        It is what one occurrence adds in a typical document, times the root of how often the word occurs: the spread
+        of its part if it occurs at random. (The plain mean would rank "the" first, the part alone the rarest words.)
+        """
         divisors = self.typical[self.divisors].astype(np.float64)
         safe = np.where(divisors > 0, divisors, 1)
-        return np.asarray(self.scores @ (self._adds_to / safe[:, None])) * self.frequencies[:, None]
+        return np.asarray(self.scores @ (self._adds_to / safe[:, None])) * np.sqrt(self.frequencies)[:, None]
 
     def _divisors(self, counts: sp.csr_array, lengths: NDArray[Any]) -> NDArray[np.float32]:
-        weight_sums = (counts @ self.masses).toarray()
+        weight_sums: NDArray[np.float32] = (counts @ self.masses).toarray()
         divisors = np.empty_like(weight_sums)
         for number, averaging in enumerate(self.averagings):
             divisors[:, [number]] = AVERAGINGS[averaging](weight_sums[:, [number]], lengths)

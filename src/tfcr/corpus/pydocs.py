@@ -57,7 +57,7 @@ def _library() -> Path:
 def _docstrings() -> list[tuple[str, str]]:
     """Return different docstrings with their top-level module, sorted for a stable order."""
     library = _library()
-    found = set()
+    found: set[tuple[str, str]] = set()
     for file in library.rglob("*.py"):
         parts = file.relative_to(library).parts
         if not LEFT_OUT.intersection(parts):

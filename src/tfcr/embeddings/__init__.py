@@ -1,7 +1,8 @@
 """Word vectors: loading them from any usual file, training them on one's own texts."""
 
+from tfcr.embeddings.cache import LoadReport
 from tfcr.embeddings.formats import FORMATS
 from tfcr.embeddings.known import KNOWN_MODELS
-from tfcr.embeddings.store import Coverage, Embeddings, LoadReport
+from tfcr.embeddings.store import Coverage, Embeddings
 
 __all__ = ["FORMATS", "KNOWN_MODELS", "Coverage", "Embeddings", "LoadReport"]

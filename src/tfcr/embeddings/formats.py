@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import numpy as np
 import polars as pl
@@ -78,7 +78,7 @@ def open_unpacked(path: Path) -> IO[bytes]:
     try:
         with path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
-        return gzip.open(path, "rb") if packed else path.open("rb")
+        return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
     except OSError as error:
         raise EmbeddingsError(f"cannot read {path}: {error.strerror or error}") from error
 

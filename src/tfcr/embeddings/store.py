@@ -205,7 +205,7 @@ class Embeddings:
     def __getitem__(self, word: str) -> NDArray[np.float32]:
         if word not in self._row_of:
             raise KeyError(word)
-        return self.vectors[self._row_of[word]]
+        return np.asarray(self.vectors[self._row_of[word]])
 
     def __repr__(self) -> str:
         return f"Embeddings({self.name!r}, {len(self)} words, {self.dimensions} dimensions)"

@@ -5,16 +5,20 @@ Head and add a row to HEADS. Any scikit-learn linear classifier works in place o
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from tfcr.errors import InputError, look_up
 from tfcr.heads.base import LINKS, Head, Targets, fit_head, make_targets
-from tfcr.heads.newton import LogisticHead, SquaredHingeHead
+from tfcr.heads.newton import NewtonHead, logistic_loss, squared_hinge_loss
 from tfcr.heads.ridge import RidgeHead
 from tfcr.heads.wrapped import WrappedHead
 
 HEADS: dict[str, Callable[..., Head]] = {
-    "lr": LogisticHead,
-    "svm": SquaredHingeHead,
+    # logistic regression
+    "lr": partial(NewtonHead, logistic_loss, "sigmoid"),
+    # the SVM with squared hinge loss, as scikit-learn's LinearSVC
+    "svm": partial(NewtonHead, squared_hinge_loss, "softmax"),
+    # least squares on targets of +1 and -1, its strength picked by leave-one-out; C has no meaning here
     "ridge": RidgeHead,
 }
 

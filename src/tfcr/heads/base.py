@@ -69,7 +69,7 @@ def make_targets(
 ) -> Targets:
     """Turn labels into numbers and work out the weight of each class."""
     numbers = np.searchsorted(classes, labels)
-    totals = np.bincount(numbers, sample_weight, minlength=len(classes))
+    totals = np.bincount(numbers, sample_weight, minlength=len(classes)).astype(np.float64)
     return Targets(numbers, len(classes), sample_weight, _class_weights(class_weight, classes, totals))
 
 
@@ -79,7 +79,7 @@ def _class_weights(
     if given is None:
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":
-        return totals.sum() / (len(classes) * totals)
+        return np.asarray(totals.sum() / (len(classes) * totals))
     if not isinstance(given, Mapping):
         raise InputError(f"found class_weight={given!r}; expected 'balanced', None, or a dict from class to weight")
     unknown = [label for label in given if label not in set(classes.tolist())]
@@ -164,13 +164,13 @@ class FittedHead:
 
 def fit_head(head: Head, features: NDArray[np.float32], blocks: Sequence[Block], targets: Targets) -> FittedHead:
     """Fit each output on the columns it sees; outputs that see the same columns are fitted together."""
-    means = np.average(features, axis=0, weights=targets.sample_weight)
+    means = np.average(features, axis=0, weights=targets.sample_weight).astype(np.float64)
     coefficients = np.zeros((features.shape[1], targets.n_outputs))
     intercepts = np.zeros(targets.n_outputs)
     for outputs, columns in _views(blocks, targets.n_outputs):
         scaled, scale = _centre_and_scale(features, columns, means, targets.sample_weight)
         solution = head.solve(scaled, targets, outputs)
-        coefficients[np.ix_(columns, outputs)] = solution.coefficients / scale
+        coefficients[np.ix_(columns, np.array(outputs))] = solution.coefficients / scale
         intercepts[outputs] = solution.intercepts
     return FittedHead(coefficients, intercepts, means)
 

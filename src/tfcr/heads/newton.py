@@ -10,7 +10,7 @@ plain matrix products. Where they converge slowly, the Cholesky factor of one ma
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,31 +69,17 @@ def squared_hinge_loss(scores: Matrix, signs: Matrix, weights: Matrix) -> Loss:
 class NewtonHead:
     """One-vs-rest linear classifier; C is the inverse strength of the regularisation."""
 
+    loss: LossFunction
+    link: str
     C: float = 1.0
-    loss: ClassVar[LossFunction]
-    link: ClassVar[str]
 
     def solve(self, features: Matrix, targets: Targets, outputs: Sequence[int]) -> Solution:
         """Fit the outputs."""
         if not (np.isfinite(self.C) and self.C > 0):
             raise InputError(f"found C={self.C}; expected a number above 0")
         weights = np.float32(self.C) * targets.one_vs_rest_weights(outputs)
-        solution = minimise(type(self).loss, features, targets.signs(outputs), weights)
+        solution = minimise(self.loss, features, targets.signs(outputs), weights)
         return Solution(solution[:-1].astype(np.float64), solution[-1].astype(np.float64))
-
-
-class LogisticHead(NewtonHead):
-    """Logistic regression."""
-
-    loss = staticmethod(logistic_loss)
-    link = "sigmoid"
-
-
-class SquaredHingeHead(NewtonHead):
-    """Linear SVM with squared hinge loss, as scikit-learn's LinearSVC."""
-
-    loss = staticmethod(squared_hinge_loss)
-    link = "softmax"
 
 
 def minimise(loss: LossFunction, features: Matrix, signs: Matrix, weights: Matrix) -> Matrix:
