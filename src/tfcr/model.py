@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from tfcr.card import model_card
 from tfcr.counts import (
     ClassCounts,
-    DocumentWords,
     check_labels,
     check_sample_weight,
     check_texts,
@@ -151,12 +150,12 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Iterable[str]) -> NDArray[np.float64]:
         """Return the scores: (n_documents, n_classes), or (n_documents,) for two classes."""
-        scores = self.table_.decision(self._count(X))
+        scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
         """Return the class of each text."""
-        scores = self.table_.decision(self._count(X))
+        scores = self._scores(X)
         best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
@@ -167,7 +166,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         Those of ``lr`` are normalised sigmoids. Those of ``svm`` and ``ridge`` are a softmax of the scores and not
         calibrated: they rank, and promise nothing.
         """
-        return LINKS[self.link_](self.table_.decision(self._count(X)))
+        scores = self._scores(X)
+        return LINKS[self.link_](scores)
 
     def explain(self, text: str) -> Explanation:
         """Return what each word of a text adds to each class's score; it adds up to the score."""
@@ -229,9 +229,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
         )
 
-    def _count(self, texts: Iterable[str]) -> DocumentWords:
+    def _scores(self, texts: Iterable[str]) -> NDArray[np.float64]:
         check_is_fitted(self)
-        return count_words(texts, self.tokenizer, self.table_.words)
+        return self.table_.decision(count_words(texts, self.tokenizer, self.table_.words))
 
     def _describe_training(self, vectorizer: WeightedEmbeddingVectorizer) -> dict[str, Any]:
         counts = vectorizer.counts_

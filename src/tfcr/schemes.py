@@ -27,7 +27,8 @@ from tfcr.counts import ClassCounts
 from tfcr.errors import InputError, look_up
 
 Weights = NDArray[np.float32]
-Scheme = Callable[[ClassCounts], Weights]
+Scheme = Callable[..., Weights]
+"""Called with ClassCounts alone."""
 
 
 def none(counts: ClassCounts) -> Weights:

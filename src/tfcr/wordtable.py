@@ -5,6 +5,7 @@ coefficients⟩. Scoring a document adds up rows of the table and divides by sum
 And each word's part in a score is exact, not estimated.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -132,7 +133,7 @@ def collapse(
     n_words, n_outputs = len(documents.words), len(fitted.intercepts)
     intercepts = fitted.intercepts.copy()
     scores, masses = _Columns(n_words), _Columns(n_words)
-    empty: list[float] = []
+    empty: defaultdict[int, float] = defaultdict(float)
     for block, start in zip(blocks, column_starts(blocks), strict=False):
         seen = list(range(n_outputs)) if block.output is None else [block.output]
         coefficients = fitted.coefficients[start : start + block.dimensions, seen]
@@ -143,8 +144,7 @@ def collapse(
         for number, output in enumerate(seen):
             values = block.weights * (along[:, number] - (offsets[number] if centred else 0))
             column = scores.add((output, divisor), values)
-            if column == len(empty):
-                empty.append(-offsets[number] if centred else 0.0)
+            empty[column] -= offsets[number] if centred else 0
         if not centred:
             intercepts[seen] -= offsets
     table = WordTable(
@@ -152,7 +152,7 @@ def collapse(
         scores=scores.matrix(),
         outputs=np.array([output for output, _ in scores.numbers]),
         divisors=np.array([divisor for _, divisor in scores.numbers]),
-        empty=np.array(empty, np.float32),
+        empty=np.array([empty[column] for column in range(len(scores.numbers))], np.float32),
         masses=masses.matrix(),
         averagings=tuple(averaging for averaging, _ in masses.numbers),
         typical=np.zeros(len(masses.numbers), np.float32),

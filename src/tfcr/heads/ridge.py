@@ -33,7 +33,11 @@ class RidgeHead:
         values = np.maximum(values, 0)
         projected = rows @ directions.astype(np.float32)
         moments = (projected.T @ signs).astype(np.float64)
-        strength = min(STRENGTHS, key=lambda tried: _left_out_error(projected, signs, values, moments, tried))
+        # a document of weight 3 stands for three, of which one is left out
+        copies = np.maximum(targets.sample_weight, 1)
+        strength = min(
+            STRENGTHS, key=lambda tried: _left_out_error(projected, signs, values, moments, copies, strength=tried)
+        )
         coefficients = directions @ (moments / (values + strength)[:, None])
         return Solution(coefficients[:-1], coefficients[-1])
 
@@ -43,11 +47,13 @@ def _left_out_error(
     signs: NDArray[np.float32],
     values: NDArray[np.float64],
     moments: NDArray[np.float64],
+    copies: NDArray[np.float64],
+    *,
     strength: float,
 ) -> float:
     """Return the weighted sum of squared errors at documents left out of the fit."""
     shrunk = 1 / (values + strength)
-    leverages = np.einsum("ij,j,ij->i", projected, shrunk.astype(np.float32), projected)
+    leverages = ((projected * projected) @ shrunk.astype(np.float32)) / copies
     errors = signs - projected @ (shrunk[:, None] * moments).astype(np.float32)
     left_out = errors / np.maximum(1 - leverages, 1e-6)[:, None]
     return float(np.einsum("ij,ij->", left_out, left_out, dtype=np.float64))

@@ -35,10 +35,11 @@ class WrappedHead:
         weighted = not np.all(targets.sample_weight == 1)
         arguments = {"sample_weight": targets.sample_weight} if weighted else {}
         fitted.fit(features[:, :-1], labels, **arguments)
-        if not hasattr(fitted, "coef_") or np.shape(fitted.coef_)[0] != len(outputs):
+        coefficients = np.atleast_2d(getattr(fitted, "coef_", np.empty((0, 0))))
+        if len(coefficients) != len(outputs):
             raise InputError(
                 f"the head {self.estimator!r} has no linear coefficients, one row for each class; "
                 "expected a linear classifier such as LogisticRegression, LinearSVC or RidgeClassifier"
             )
         intercepts = np.broadcast_to(np.asarray(fitted.intercept_, np.float64), (len(outputs),))
-        return Solution(np.asarray(fitted.coef_, np.float64).T, np.array(intercepts))
+        return Solution(coefficients.astype(np.float64).T, np.array(intercepts))

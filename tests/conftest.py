@@ -1,0 +1,64 @@
+"""Corpora small enough to check by hand, random ones for properties, and the shared data where it is at hand."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tfcr import Embeddings
+from tfcr.corpus import Corpus, read_corpus
+
+settings.register_profile("tfcr", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tfcr")
+
+DATA = Path(os.environ.get("TFCR_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep the tests out of the user's cache."""
+    os.environ["TFCR_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    if not DATA.exists():
+        pytest.skip(f"the shared datasets are not at {DATA}; set TFCR_DATA")
+    return DATA
+
+
+@pytest.fixture(scope="session")
+def newsgroups(shared_data: Path) -> Corpus:
+    return read_corpus(shared_data / "20ng" / "20news-bydate.tar.gz", encoding="latin-1")
+
+
+def random_corpus(n_documents: int = 120, n_classes: int = 3, seed: int = 0) -> Corpus:
+    """Return made-up texts in which each class prefers words of its own."""
+    random = np.random.default_rng(seed)
+    texts, labels = [], []
+    for number in range(n_documents):
+        label = number % n_classes
+        own = [f"w{label}_{word}" for word in random.integers(0, 6, random.integers(2, 5))]
+        common = [f"common{word}" for word in random.integers(0, 8, random.integers(1, 5))]
+        texts.append(" ".join(own + common))
+        labels.append(f"class {label}")
+    return Corpus(texts, labels)
+
+
+def random_vectors(corpus: Corpus, dimensions: int = 8, seed: int = 0) -> Embeddings:
+    words = sorted({word for text in corpus.texts for word in text.split()})
+    # one word in ten has no vector, as in real life
+    kept = [word for number, word in enumerate(words) if number % 10 != 9]
+    return Embeddings.from_arrays(kept, np.random.default_rng(seed).normal(size=(len(kept), dimensions)))
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Corpus:
+    return random_corpus()
+
+
+@pytest.fixture(scope="session")
+def vectors(corpus: Corpus) -> Embeddings:
+    return random_vectors(corpus)

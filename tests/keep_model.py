@@ -1,0 +1,23 @@
+"""Write the small model that stays in the tests for the present schema: ``python -m tests.keep_model``."""
+
+import json
+from pathlib import Path
+
+from tests.conftest import random_corpus, random_vectors
+from tfcr import TfcrClassifier
+from tfcr.storage import SCHEMA
+
+
+def main() -> None:
+    corpus = random_corpus(30)
+    model = TfcrClassifier(embeddings=random_vectors(corpus, 2), blocks="own").fit(corpus.texts, corpus.labels)
+    folder = Path(__file__).parent / "models" / f"schema-{SCHEMA}"
+    model.save(folder)
+    (folder / ".lock").unlink()
+    texts = [*corpus.texts[:3], "", "unknown"]
+    expected = {"texts": texts, "scores": model.decision_function(texts).tolist()}
+    folder.with_name(f"{folder.name}.json").write_text(json.dumps(expected, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""The heads against liblinear and against least squares done the long way."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from tfcr.blocks import Block
+from tfcr.errors import InputError, UnknownNameError
+from tfcr.heads import HEADS, LINKS, fit_head, make_targets, newton, resolve_head
+from tfcr.heads.base import Targets
+from tfcr.heads.newton import logistic_loss, squared_hinge_loss
+from tfcr.heads.ridge import STRENGTHS
+
+STRENGTHS_OF_C = [0.01, 1.0, 100.0, 1000.0]
+
+
+def problem(
+    n_classes: int, weights: NDArray[np.float64] | None = None, n: int = 300, columns: int = 40
+) -> tuple[NDArray[np.float32], NDArray[np.int64], Targets]:
+    """Return scaled features with a last column of ones, labels, and targets; the classes overlap."""
+    X, y = make_classification(
+        n, columns, n_informative=min(10, columns - 3), n_classes=n_classes, class_sep=0.6, flip_y=0.1, random_state=0
+    )
+    X -= X.mean(axis=0)
+    X /= np.sqrt((X**2).sum(axis=1).mean())
+    features = np.ones((n, columns + 1), np.float32)
+    features[:, :-1] = X
+    sample_weight = np.ones(n) if weights is None else weights
+    return features, y, make_targets(y, np.arange(n_classes), sample_weight, "balanced")
+
+
+def objective(
+    name: str, C: float, features: NDArray[np.float32], targets: Targets, outputs: Sequence[int], B: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    loss = {"lr": logistic_loss, "svm": squared_hinge_loss}[name]
+    weights = (C * targets.one_vs_rest_weights(outputs).astype(np.float64)).astype(np.float64)
+    value = loss(features.astype(np.float64) @ B, targets.signs(outputs), weights).value  # type: ignore[arg-type]
+    return np.asarray(value + 0.5 * (B**2).sum(axis=0))
+
+
+@pytest.fixture(params=["plain", "preconditioned"])
+def _both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solve by plain conjugate gradients, and with the Gram matrix's factor from the first step on."""
+    monkeypatch.setattr(newton, "PATIENT_CG_STEPS", 0 if request.param == "preconditioned" else 1000)
+    monkeypatch.setattr(newton, "MAX_CG_STEPS", 1000)
+
+
+@pytest.mark.usefixtures("_both_ways")
+@pytest.mark.parametrize("C", STRENGTHS_OF_C)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_svm_reaches_the_optimum_of_liblinear(n_classes: int, C: float) -> None:
+    features, y, targets = problem(n_classes)
+    outputs = list(range(targets.n_outputs))
+    ours = resolve_head("svm", C=C).solve(features, targets, outputs)
+    reference = LinearSVC(
+        C=C, dual=False, tol=1e-8, max_iter=100_000, class_weight="balanced", fit_intercept=False
+    ).fit(features, y)
+    B = np.vstack([ours.coefficients, ours.intercepts])
+    found = objective("svm", C, features, targets, outputs, B)
+    best = objective("svm", C, features, targets, outputs, reference.coef_.T)
+    np.testing.assert_allclose(found, best, rtol=1e-3)
+
+
+@pytest.mark.usefixtures("_both_ways")
+@pytest.mark.parametrize("C", STRENGTHS_OF_C)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_lr_reaches_the_optimum_of_liblinear(n_classes: int, C: float) -> None:
+    features, _, targets = problem(n_classes)
+    outputs = list(range(targets.n_outputs))
+    ours = resolve_head("lr", C=C).solve(features, targets, outputs)
+    best = []
+    for output in outputs:  # scikit-learn's liblinear refuses more than two classes: one at a time
+        weight = targets.one_vs_rest_weights([output])[:, 0]
+        reference = LogisticRegression(C=C, solver="liblinear", tol=1e-8, max_iter=10_000, fit_intercept=False)
+        reference.fit(features, targets.signs([output])[:, 0], sample_weight=weight)
+        best.append(reference.coef_[0])
+    B = np.vstack([ours.coefficients, ours.intercepts])
+    found = objective("lr", C, features, targets, outputs, B)
+    np.testing.assert_allclose(found, objective("lr", C, features, targets, outputs, np.array(best).T), rtol=1e-3)
+
+
+def test_balanced_weights_are_those_of_liblinear() -> None:
+    labels = np.array([0] * 6 + [1] * 3 + [2])
+    targets = make_targets(labels, np.arange(3), np.ones(10), "balanced")
+    weights = targets.one_vs_rest_weights([2])
+    assert weights[-1, 0] == pytest.approx(10 / (3 * 1))
+    assert weights[:9, 0] == pytest.approx(1)
+    two = make_targets(labels[:9], np.arange(2), np.ones(9), "balanced")
+    assert two.one_vs_rest_weights([0])[0, 0] == pytest.approx(9 / (2 * 6))
+    assert two.one_vs_rest_weights([0])[8, 0] == pytest.approx(9 / (2 * 3))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_ridge_picks_its_strength_by_leaving_each_document_out(n_classes: int) -> None:
+    features, _, targets = problem(n_classes, n=60, columns=8)
+    outputs = list(range(targets.n_outputs))
+    weights, signs = targets.document_weights(), targets.signs(outputs)
+    X = features.astype(np.float64)
+
+    def fit(rows: NDArray[np.int64], strength: float) -> NDArray[np.float64]:
+        weighted = X[rows] * weights[rows, None]
+        gram = X[rows].T @ weighted + strength * np.eye(X.shape[1])
+        return np.asarray(np.linalg.solve(gram, weighted.T @ signs[rows]))
+
+    errors = []
+    everyone = np.arange(len(X))
+    for strength in STRENGTHS:
+        left_out = [signs[i] - X[i] @ fit(np.delete(everyone, i), strength) for i in everyone]
+        errors.append(sum(weights[i] * (left_out[i] ** 2).sum() for i in everyone))
+    expected = fit(everyone, STRENGTHS[int(np.argmin(errors))])
+    ours = resolve_head("ridge", C=1).solve(features, targets, outputs)
+    np.testing.assert_allclose(np.vstack([ours.coefficients, ours.intercepts]), expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_repeat_and_remove(name: str, n_classes: int) -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(90, 5)).astype(np.float32)
+    y = random.integers(0, n_classes, 90)
+    weights = random.integers(0, 3, 90).astype(np.float64)
+    blocks = [Block("all", np.ones(5, np.float32), None, "sum")]
+    classes = np.arange(n_classes)
+    used = weights > 0
+    weighted = fit_head(
+        resolve_head(name, C=1.0), X[used], blocks, make_targets(y[used], classes, weights[used], "balanced")
+    )
+    rows = np.repeat(np.arange(90), weights.astype(int))
+    repeated = fit_head(
+        resolve_head(name, C=1.0), X[rows], blocks, make_targets(y[rows], classes, np.ones(len(rows)), "balanced")
+    )
+    np.testing.assert_allclose(weighted.coefficients, repeated.coefficients, rtol=2e-2, atol=2e-3)
+
+
+def test_scale_does_not_matter() -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 4)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+    blocks = [Block("all", np.ones(4, np.float32), None, "sum")]
+    targets = make_targets(y, np.arange(2), np.ones(60), None)
+    plain = fit_head(resolve_head("svm", C=1.0), X, blocks, targets)
+    shifted = fit_head(resolve_head("svm", C=1.0), X * 1000 + 50_000, blocks, targets)
+    np.testing.assert_allclose(plain.coefficients, shifted.coefficients * 1000, rtol=1e-2, atol=1e-3)
+    assert shifted.intercepts == pytest.approx(plain.intercepts, abs=1e-3)
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), LinearSVC(), RidgeClassifier()])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_any_linear_classifier_is_a_head(estimator: object, n_classes: int) -> None:
+    features, y, targets = problem(n_classes)
+    blocks = [Block("all", np.ones(40, np.float32), None, "sum")]
+    fitted = fit_head(resolve_head(estimator, C=1.0), features[:, :-1], blocks, targets)
+    scores = (features[:, :-1] - fitted.means) @ fitted.coefficients + fitted.intercepts
+    reference = estimator.fit(features[:, :-1], y).decision_function(features[:, :-1])  # type: ignore[attr-defined]
+    np.testing.assert_allclose(scores.squeeze(), reference, rtol=0.02, atol=0.02)
+
+
+def test_heads_that_cannot_be() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown head 'svn'; known: lr, svm, ridge\. Did you mean"):
+        resolve_head("svn", C=1.0)
+    with pytest.raises(InputError, match="expected one of lr, svm, ridge, or a scikit-learn linear classifier"):
+        resolve_head(3, C=1.0)
+    features, _, targets = problem(3)
+    with pytest.raises(InputError, match="has no linear coefficients"):
+        resolve_head(DecisionTreeClassifier(), C=1.0).solve(features, targets, [0, 1, 2])
+    with pytest.raises(InputError, match="found C=-1"):
+        resolve_head("svm", C=-1).solve(features, targets, [0, 1, 2])
+
+
+def test_class_weights() -> None:
+    labels, classes = np.array(["a", "b", "b"]), np.array(["a", "b"])
+    assert make_targets(labels, classes, np.ones(3), {"a": 5}).class_weight.tolist() == [5, 1]
+    assert make_targets(labels, classes, np.ones(3), None).class_weight.tolist() == [1, 1]
+    with pytest.raises(InputError, match="found class_weight for 'c', which is no class"):
+        make_targets(labels, classes, np.ones(3), {"c": 5})
+    with pytest.raises(InputError, match="expected 'balanced', None, or a dict"):
+        make_targets(labels, classes, np.ones(3), "equal")
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_probabilities_add_up_and_follow_the_scores(link: str, n_outputs: int) -> None:
+    scores = np.random.default_rng(0).normal(size=(20, n_outputs)) * 5
+    scores[0] = -800  # sigmoids of nothing but zeros
+    found = LINKS[link](scores)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert (found >= 0).all()
+    best = (scores[:, 0] > 0) if n_outputs == 1 else scores.argmax(axis=1)
+    np.testing.assert_array_equal(found[1:].argmax(axis=1), best[1:])
+
+
+def test_links_of_wrapped_heads() -> None:
+    assert resolve_head(LogisticRegression(), C=1).link == "multinomial"
+    assert resolve_head(SGDClassifier(), C=1).link == "softmax"

@@ -1,0 +1,177 @@
+"""Each scheme against its formula, written out naively, word by word and class by class."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfcr import SCHEMES, ClassCounts
+from tfcr.errors import InputError, UnknownNameError
+from tfcr.schemes import compute_weights, resolve_scheme, scheme_name
+
+Pairs = list[tuple[list[str], str]]
+CORPORA = st.lists(
+    st.tuples(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), st.sampled_from("xyz")),
+    min_size=2,
+    max_size=15,
+).filter(lambda pairs: len({label for _, label in pairs}) > 1)
+
+
+class Naive:
+    """Counts by looking through all documents anew for every question."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        self.pairs = pairs
+
+    def occurrences(self, word: str | None = None, of: str | None = None, not_of: str | None = None) -> int:
+        return sum(
+            sum(word in (None, token) for token in tokens)
+            for tokens, label in self.pairs
+            if of in (None, label) and label != not_of
+        )
+
+    def documents(self, word: str | None = None, of: str | None = None) -> int:
+        return sum(of in (None, label) and (word is None or word in tokens) for tokens, label in self.pairs)
+
+    def p_class(self, word: str, label: str) -> float:
+        return self.occurrences(word, of=label) / self.occurrences(of=label)
+
+    def p_rest(self, word: str, label: str) -> float:
+        found = self.occurrences(word, not_of=label)
+        return found / self.occurrences(not_of=label) if found else 1 / self.occurrences()
+
+
+def naive_none(n: Naive, w: str, c: str) -> float:
+    return 1.0
+
+
+def naive_tfidf(n: Naive, w: str, c: str) -> float:
+    return math.log(n.documents() / n.documents(w))
+
+
+def naive_kld(n: Naive, w: str, c: str) -> float:
+    p = n.p_class(w, c)
+    return max(p * math.log(p / n.p_rest(w, c)), 0) if p else 0.0
+
+
+def naive_tftrr(n: Naive, w: str, c: str, alpha: float = 1.2) -> float:
+    tf = n.occurrences(w, of=c)
+    return (math.log(tf) + 1) * math.log(n.p_class(w, c) / n.p_rest(w, c) + alpha) if tf else 0.0
+
+
+def naive_tfcr(n: Naive, w: str, c: str) -> float:
+    return n.occurrences(w, of=c) / n.occurrences(of=c) * n.occurrences(w, of=c) / n.occurrences(w)
+
+
+def naive_tfcr_log(n: Naive, w: str, c: str) -> float:
+    return n.documents(w, of=c) / n.documents(w) * math.log(n.documents(w, of=c) + 1)
+
+
+def naive_tfidf_class(n: Naive, w: str, c: str) -> float:
+    df = n.documents(w, of=c)
+    return math.log(n.documents(of=c)) / df * math.log(df + 1) if df else 0.0
+
+
+def naive_kld_all(n: Naive, w: str, c: str) -> float:
+    p = n.documents(w, of=c) / n.documents(of=c)
+    q = n.documents(w) / n.documents()
+    return max(p * math.log(p / q), 0) if p else 0.0
+
+
+NAIVE: dict[str, Callable[[Naive, str, str], float]] = {
+    "none": naive_none,
+    "tfidf": naive_tfidf,
+    "kld": naive_kld,
+    "tftrr": naive_tftrr,
+    "tfcr": naive_tfcr,
+    "tfcr-log": naive_tfcr_log,
+    "tfidf-class": naive_tfidf_class,
+    "kld-all": naive_kld_all,
+}
+
+
+def counts_of(pairs: Pairs) -> ClassCounts:
+    return ClassCounts.from_texts([" ".join(tokens) for tokens, _ in pairs], [label for _, label in pairs])
+
+
+def test_every_scheme_has_its_formula_here() -> None:
+    assert set(NAIVE) == set(SCHEMES)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+@given(CORPORA)
+def test_scheme_equals_its_formula(name: str, pairs: Pairs) -> None:
+    counts = counts_of(pairs)
+    weights = SCHEMES[name](counts)
+    assert weights.dtype == np.float32
+    classes = counts.classes if weights.shape[1] > 1 else counts.classes[:1]
+    expected = [[NAIVE[name](Naive(pairs), word, label) for label in classes] for word in counts.words]
+    np.testing.assert_allclose(weights, expected, rtol=1e-5, atol=1e-7)
+
+
+@given(CORPORA, st.floats(1, 5))
+def test_tftrr_takes_alpha(pairs: Pairs, alpha: float) -> None:
+    counts = counts_of(pairs)
+    weights = compute_weights(partial(SCHEMES["tftrr"], alpha=alpha), counts)
+    expected = [[naive_tftrr(Naive(pairs), w, c, alpha) for c in counts.classes] for w in counts.words]
+    np.testing.assert_allclose(weights, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_hand_worked_numbers() -> None:
+    """Class x: a a b | a c; class y: b d | d. N_x = 5, N_y = 3, N = 8."""
+    counts = ClassCounts.from_texts(["a a b", "a c", "b d", "d"], ["x", "x", "y", "y"])
+    a, b = counts.words.index("a"), counts.words.index("b")
+    assert SCHEMES["tfcr"](counts)[a] == pytest.approx([3 / 5, 0])
+    assert SCHEMES["tfcr"](counts)[b] == pytest.approx([1 / 5 * 1 / 2, 1 / 3 * 1 / 2])
+    assert SCHEMES["tfcr-log"](counts)[a] == pytest.approx([math.log(3), 0])
+    assert SCHEMES["tfidf"](counts)[b, 0] == pytest.approx(math.log(4 / 2))
+    assert SCHEMES["kld"](counts)[a] == pytest.approx([3 / 5 * math.log((3 / 5) / (1 / 8)), 0])
+    assert SCHEMES["kld"](counts)[b] == pytest.approx([0, 1 / 3 * math.log((1 / 3) / (1 / 5))])
+    assert SCHEMES["tftrr"](counts)[a, 0] == pytest.approx((math.log(3) + 1) * math.log((3 / 5) / (1 / 8) + 1.2))
+    assert SCHEMES["tfidf-class"](counts)[a, 0] == pytest.approx(math.log(2) / 2 * math.log(3))
+    assert SCHEMES["kld-all"](counts)[a, 0] == pytest.approx(1 * math.log(1 / (2 / 4)))
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_word_that_never_occurs_weighs_nothing(name: str) -> None:
+    counts = ClassCounts.from_texts(["a b", "c"], ["x", "y"], sample_weight=[1, 1])
+    gone = ClassCounts.from_texts(["a b", "c", "gone"], ["x", "y", "y"], sample_weight=[1, 1, 0])
+    weights = SCHEMES[name](gone)
+    assert (weights[gone.words.index("gone")] == 0).all()
+    np.testing.assert_array_equal(weights[[0, 1, 2]], SCHEMES[name](counts))
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_weights_are_never_negative_with_fractional_documents(name: str) -> None:
+    random = np.random.default_rng(0)
+    texts = [" ".join(random.choice(list("abcde"), 5)) for _ in range(30)]
+    labels = random.choice(list("xyz"), 30)
+    counts = ClassCounts.from_texts(texts, labels, sample_weight=random.uniform(0.01, 0.3, 30))
+    assert (compute_weights(name, counts) >= 0).all()
+
+
+def test_alpha_below_one_is_refused() -> None:
+    with pytest.raises(InputError, match="found alpha=0.5 for tftrr; expected at least 1"):
+        compute_weights(partial(SCHEMES["tftrr"], alpha=0.5), ClassCounts.from_texts(["a", "b"], ["x", "y"]))
+
+
+def test_unknown_scheme_lists_the_known() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown scheme 'tf-cr'; known: none, tfidf.*Did you mean 'tfcr'\?"):
+        resolve_scheme("tf-cr")
+
+
+def test_what_a_callable_returns_is_checked() -> None:
+    counts = ClassCounts.from_texts(["a", "b"], ["x", "y"])
+    with pytest.raises(InputError, match=r"returned an array of shape \(3, 3\); expected \(2, 2\)"):
+        compute_weights(lambda counts: np.ones((3, 3), np.float32), counts)
+    with pytest.raises(InputError, match="negative, infinite or missing"):
+        compute_weights(lambda counts: np.full((2, 2), -1, np.float32), counts)
+
+
+def test_names() -> None:
+    assert scheme_name("tfcr") == "tfcr"
+    assert scheme_name(partial(SCHEMES["tftrr"], alpha=2)) == "tftrr"

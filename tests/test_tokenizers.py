@@ -1,0 +1,111 @@
+import pickle
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfcr.errors import InputError, UnknownNameError
+from tfcr.tokenizers import TOKENIZERS, Token, resolve_tokenizer, token_spans, tokenizer_name
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+OWN_RULES = [name for name in TOKENIZERS if name != "jieba"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("words", ["don", "t", "e", "mail", "snake_case", "3", "5", "café"]),
+        ("paper", ["dont", "email", "snakecase", "35", "café"]),
+        ("whitespace", ["Don't", "e-mail", "snake_case", "3.5", "CAFÉ!"]),
+    ],
+)
+def test_worked_example(name: str, expected: list[str]) -> None:
+    assert TOKENIZERS[name]("Don't e-mail snake_case 3.5 CAFE\u0301!") == expected
+
+
+@given(TEXTS)
+def test_paper_is_the_authors_rule(text: str) -> None:
+    normal = unicodedata.normalize("NFC", text)
+    assert TOKENIZERS["paper"](text) == re.sub(r"([^\s\w]|_)+", "", normal.lower()).split()
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "M", "Cf"]), max_size=60))
+def test_words_is_the_usual_pattern_where_no_marks_are(text: str) -> None:
+    normal = unicodedata.normalize("NFC", text)
+    if not any(unicodedata.category(character).startswith("M") for character in normal.lower()):
+        assert TOKENIZERS["words"](text) == re.findall(r"\w+", normal.lower())
+
+
+@pytest.mark.parametrize("name", OWN_RULES)
+@given(TEXTS)
+def test_spans_hold_the_same_tokens_and_lie_in_the_text(name: str, text: str) -> None:
+    tokenizer = TOKENIZERS[name]
+    spans = tokenizer.spans(text)
+    assert [span.token for span in spans] == tokenizer(text)
+    for token, start, end in spans:
+        assert 0 <= start < end <= len(text)
+        assert tokenizer(text[start:end]) in ([token], [token.replace("σ", "ς")], [token.replace("ς", "σ")])
+
+
+def test_decomposed_and_composed_umlauts_are_one_word() -> None:
+    assert TOKENIZERS["words"]("u\u0308ber") == TOKENIZERS["words"]("über") == ["über"]
+
+
+def test_spans_point_into_the_decomposed_original() -> None:
+    text = "Ein u\u0308ber-Wort"
+    assert TOKENIZERS["words"].spans(text)[1] == Token("über", 4, 9)
+    assert text[4:9] == "u\u0308ber"
+
+
+def test_lower_casing_that_lengthens_keeps_positions() -> None:
+    text = "İstanbul Köln"
+    assert [text[start:end] for _, start, end in TOKENIZERS["words"].spans(text)] == ["İstanbul", "Köln"]
+
+
+def test_words_of_hindi_stay_whole() -> None:
+    assert TOKENIZERS["words"]("हिन्दी में") == ["हिन्दी", "में"]
+
+
+def test_hangul_jamo_compose() -> None:
+    text = "\u1112\u1161\u11ab \u1100\u1173\u11af"
+    assert TOKENIZERS["words"](text) == ["한", "글"]
+    assert TOKENIZERS["words"].spans(text)[1] == Token("글", 4, 7)
+
+
+def test_jieba_segments_chinese_and_leaves_out_punctuation() -> None:
+    tokens = TOKENIZERS["jieba"].spans("体验2D巅峰,真好!")
+    assert [token.token for token in tokens][:2] == ["体验", "2d"]
+    assert all("体验2D巅峰,真好!"[start:end].lower() == token for token, start, end in tokens)
+    assert "," not in TOKENIZERS["jieba"]("体验2D巅峰,真好!")
+
+
+def test_a_callable_gets_spans_by_search() -> None:
+    found = token_spans(lambda text: ["good", "FILM", "stemm"], "Good film, stemming")
+    assert [(start, end) for _, start, end in found] == [(0, 4), (5, 9), (11, 16)]
+    assert token_spans(lambda text: ["absent"], "text") == [Token("absent", 0, 0)]
+
+
+def test_a_callable_must_give_strings() -> None:
+    with pytest.raises(InputError, match="returned a token of type int"):
+        token_spans(lambda text: [1], "text")  # type: ignore[list-item]
+    with pytest.raises(InputError, match="returned str; expected a list of strings"):
+        token_spans(lambda text: text, "text")
+
+
+def test_unknown_name_lists_the_known() -> None:
+    with pytest.raises(
+        UnknownNameError, match=r"unknown tokenizer 'word'; known: paper, words.* Did you mean 'words'\?"
+    ):
+        resolve_tokenizer("word")
+
+
+def test_tokenizers_pickle_by_name() -> None:
+    for tokenizer in TOKENIZERS.values():
+        assert pickle.loads(pickle.dumps(tokenizer)) is tokenizer
+
+
+def test_names() -> None:
+    assert tokenizer_name("words") == tokenizer_name(TOKENIZERS["words"]) == "words"
+    assert tokenizer_name(str.split) == "split"

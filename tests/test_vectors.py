@@ -1,0 +1,206 @@
+"""Document vectors against plain loops, and the transformers against scikit-learn's own checks."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tests.conftest import random_corpus, random_vectors
+from tfcr import (
+    SCHEMES,
+    ClassCounts,
+    Embeddings,
+    TfcrWarning,
+    WeightedEmbeddingTransformer,
+    WeightedEmbeddingVectorizer,
+)
+from tfcr.blocks import AVERAGINGS, BLOCKS
+from tfcr.corpus import Corpus
+from tfcr.errors import EmbeddingsError, InputError, UnknownNameError
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [
+        WeightedEmbeddingTransformer(),
+        WeightedEmbeddingTransformer(scheme="tfidf", averaging="length"),
+        WeightedEmbeddingTransformer(scheme="tfcr", blocks="own", averaging="sum"),
+    ]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def naive_vector(
+    tokens: list[str], weight: dict[tuple[str, str], float], vectors: Embeddings, classes: list[str], averaging: str
+) -> list[float]:
+    """Go word by word, like the author's program."""
+    row: list[float] = []
+    for label in classes:
+        block, total = np.zeros(vectors.dimensions), 0.0
+        for token in tokens:
+            w = weight.get((token, label), 0.0)
+            total += w
+            if token in vectors:
+                block += w * vectors[token]
+        divisor = {"weights": total, "length": len(tokens), "sum": 1}[averaging]
+        row += (block / divisor if divisor else block * 0).tolist()
+    return row
+
+
+@pytest.mark.parametrize(("scheme", "averaging"), list(itertools.product(SCHEMES, AVERAGINGS)))
+@given(st.lists(st.lists(st.sampled_from(["w0_1", "w1_2", "common3", "common4", "new", "a"]), max_size=8), max_size=5))
+def test_features_equal_a_plain_loop(scheme: str, averaging: str, documents: list[list[str]]) -> None:
+    corpus = random_corpus(40)
+    vectors = random_vectors(corpus)
+    counts = ClassCounts.from_texts(corpus.texts, corpus.labels)
+    weights = SCHEMES[scheme](counts)
+    classes = counts.classes.tolist() if weights.shape[1] > 1 else ["all"]
+    table = {
+        (word, label): float(weights[row, column])
+        for row, word in enumerate(counts.words)
+        for column, label in enumerate(classes)
+    }
+    vectorizer = WeightedEmbeddingVectorizer(embeddings=vectors, scheme=scheme, averaging=averaging)
+    vectorizer.fit(corpus.texts, corpus.labels)
+    found = vectorizer.transform([" ".join(tokens) for tokens in documents])
+    expected = [naive_vector(tokens, table, vectors, classes, averaging) for tokens in documents]
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, np.reshape(expected, found.shape), rtol=1e-5, atol=1e-5)
+
+
+def test_own_blocks_add_the_mean_and_the_share_of_the_weight(corpus: Corpus, vectors: Embeddings) -> None:
+    settings: dict[str, Any] = {"embeddings": vectors, "scheme": "tfcr-log"}
+    every = WeightedEmbeddingVectorizer(**settings).fit_transform(corpus.texts, corpus.labels)
+    mean = WeightedEmbeddingVectorizer(embeddings=vectors, scheme="none").fit_transform(corpus.texts, corpus.labels)
+    vectorizer = WeightedEmbeddingVectorizer(**settings, blocks="own").fit(corpus.texts, corpus.labels)
+    own = vectorizer.transform(corpus.texts)
+    np.testing.assert_array_equal(own[:, :24], every)
+    np.testing.assert_allclose(own[:, 24:32], mean, rtol=1e-6)
+    weights = SCHEMES["tfcr-log"](vectorizer.counts_)
+    tokens = [vectorizer.counts_.word_numbers[token] for token in corpus.texts[0].split()]
+    sums = weights[tokens].sum(axis=0)
+    np.testing.assert_allclose(own[0, 32:], sums / sums.sum(), rtol=1e-5)
+    names = vectorizer.get_feature_names_out().tolist()
+    assert names[:2] == ["class 0__0", "class 0__1"]
+    assert names[24] == "mean__0"
+    assert names[-1] == "class 2__mass"
+
+
+def test_the_transformer_does_the_same_from_counts(corpus: Corpus, vectors: Embeddings) -> None:
+    vectorizer = WeightedEmbeddingVectorizer(embeddings=vectors)
+    expected = vectorizer.fit_transform(corpus.texts, corpus.labels)
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    counter = CountVectorizer(token_pattern=r"\w+")
+    counts = counter.fit_transform(corpus.texts)
+    words = counter.get_feature_names_out().tolist()
+    found = WeightedEmbeddingTransformer(embeddings=vectors, words=words).fit_transform(counts, corpus.labels)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    as_array = WeightedEmbeddingTransformer(embeddings=vectors.of_words(words))
+    np.testing.assert_allclose(as_array.fit_transform(counts, corpus.labels), expected, rtol=1e-6)
+    dense = WeightedEmbeddingTransformer(embeddings=vectors, words=words)
+    np.testing.assert_allclose(dense.fit_transform(counts.toarray(), corpus.labels), expected, rtol=1e-6)
+
+
+def test_a_data_frame_names_its_words() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"good": [1, 0], "bad": [0, 1]})
+    vectors = Embeddings.from_arrays(["bad", "good"], [[1, 0], [0, 1]])
+    found = WeightedEmbeddingTransformer(embeddings=vectors, scheme="none").fit_transform(frame, ["p", "n"])
+    assert found.tolist() == [[0, 1], [1, 0]]
+
+
+def test_identity_without_embeddings() -> None:
+    transformer = WeightedEmbeddingTransformer(scheme="none", averaging="sum")
+    counts = np.array([[2, 0], [1, 3]])
+    np.testing.assert_array_equal(transformer.fit_transform(counts, [0, 1]), counts)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"embeddings": Embeddings.from_arrays(["a"], [[1]])}, "found embeddings but no words"),
+        ({"words": ["a"]}, "found 1 words and 2 columns"),
+        ({"embeddings": np.ones((3, 2))}, r"found embeddings of shape \(3, 2\)"),
+        ({"scheme": "tf"}, "unknown scheme 'tf'"),
+        ({"averaging": "mean"}, "unknown averaging 'mean'; known: weights, length, sum"),
+        ({"blocks": "each"}, "unknown blocks 'each'; known: all, own"),
+    ],
+)
+def test_bad_parameters_of_the_transformer(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        WeightedEmbeddingTransformer(**parameters).fit(sp.eye_array(2), [0, 1])
+
+
+def test_min_count_takes_rare_words_out_but_not_out_of_the_counts() -> None:
+    texts, labels = ["a a b", "c c a"], ["x", "y"]
+    vectors = Embeddings.from_arrays(["a", "b", "c"], np.eye(3))
+    vectorizer = WeightedEmbeddingVectorizer(embeddings=vectors, scheme="none", min_count=2, averaging="sum")
+    assert vectorizer.fit_transform(texts, labels).tolist() == [[2, 0, 0], [1, 0, 2]]
+    assert vectorizer.counts_.words == ["a", "b", "c"]
+    assert vectorizer.words_ == ["a", "c"]
+    transformer = WeightedEmbeddingTransformer(scheme="none", min_count=2, averaging="sum")
+    assert transformer.fit_transform([[2, 1, 0], [1, 0, 2]], labels).tolist() == [[2, 0, 0], [1, 0, 2]]
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_set_output(container: str, corpus: Corpus, vectors: Embeddings) -> None:
+    vectorizer = WeightedEmbeddingVectorizer(embeddings=vectors).set_output(transform=container)
+    frame = vectorizer.fit_transform(corpus.texts, corpus.labels)
+    assert list(frame.columns) == vectorizer.get_feature_names_out().tolist()
+    assert frame.shape == (120, 24)
+
+
+def test_in_a_pipeline(corpus: Corpus, vectors: Embeddings) -> None:
+    pipeline = make_pipeline(WeightedEmbeddingVectorizer(embeddings=vectors), LinearSVC())
+    assert pipeline.fit(corpus.texts, corpus.labels).score(corpus.texts, corpus.labels) > 0.9
+
+
+def test_no_word_has_a_vector(corpus: Corpus) -> None:
+    foreign = Embeddings.from_arrays(["lait", "pain"], [[1, 0], [0, 1]])
+    with pytest.raises(EmbeddingsError, match="none of the .* words of the corpus .*has a vector in arrays"):
+        WeightedEmbeddingVectorizer(embeddings=foreign).fit(corpus.texts, corpus.labels)
+
+
+def test_low_coverage_is_reported_and_the_work_goes_on(corpus: Corpus) -> None:
+    few = Embeddings.from_arrays(["common1"], [[1, 0]])
+    with pytest.warns(TfcrWarning, match=r"only \d+% of the running words .* have a vector in arrays"):
+        WeightedEmbeddingVectorizer(embeddings=few).fit(corpus.texts, corpus.labels)
+
+
+def test_empty_documents_are_reported_and_the_work_goes_on(corpus: Corpus, vectors: Embeddings) -> None:
+    texts, labels = [*corpus.texts, "", "?!"], [*corpus.labels, "class 0", "class 1"]
+    with pytest.warns(TfcrWarning, match="2 of 122 texts hold no word, the first is number 120"):
+        features = WeightedEmbeddingVectorizer(embeddings=vectors).fit_transform(texts, labels)
+    assert (features[-2:] == 0).all()
+
+
+def test_no_words_at_all(vectors: Embeddings) -> None:
+    with pytest.warns(TfcrWarning), pytest.raises(InputError, match="found no word that occurs 1 times in 2 texts"):
+        WeightedEmbeddingVectorizer(embeddings=vectors).fit(["", "!"], ["x", "y"])
+
+
+def test_weight_zero_leaves_no_trace_but_is_transformed(corpus: Corpus, vectors: Embeddings) -> None:
+    extra = WeightedEmbeddingVectorizer(embeddings=vectors)
+    texts, labels = [*corpus.texts, "gone w0_1"], [*corpus.labels, "class 9"]
+    features = extra.fit_transform(texts, labels, sample_weight=[1] * 120 + [0])
+    plain = WeightedEmbeddingVectorizer(embeddings=vectors)
+    np.testing.assert_array_equal(features[:120], plain.fit_transform(corpus.texts, corpus.labels))
+    assert features.shape == (121, 24)
+    assert "gone" not in extra.words_
+
+
+def test_tables_are_covered_here() -> None:
+    assert (set(AVERAGINGS), set(BLOCKS)) == ({"weights", "length", "sum"}, {"all", "own"})
+    with pytest.raises(UnknownNameError):
+        WeightedEmbeddingVectorizer(embeddings=Embeddings.from_arrays(["a"], [[1.0]]), blocks="no").fit(
+            ["a", "a b"], ["x", "y"]
+        )
