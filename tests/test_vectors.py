@@ -85,7 +85,7 @@ def test_own_blocks_add_the_mean_and_the_share_of_the_weight(corpus: Corpus, vec
     np.testing.assert_array_equal(own[:, :24], every)
     np.testing.assert_allclose(own[:, 24:32], mean, rtol=1e-6)
     weights = SCHEMES["tfcr-log"](vectorizer.counts_)
-    tokens = [vectorizer.counts_.word_numbers[token] for token in corpus.texts[0].split()]
+    tokens = [vectorizer.counts_.words.index(token) for token in corpus.texts[0].split()]
     sums = weights[tokens].sum(axis=0)
     np.testing.assert_allclose(own[0, 32:], sums / sums.sum(), rtol=1e-5)
     names = vectorizer.get_feature_names_out().tolist()

@@ -6,7 +6,6 @@ add up to the counts of the whole, so that files larger than memory, shards and 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,20 @@ class DocumentWords:
     words: Sequence[str]
     matrix: sp.csr_array
     lengths: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def rows(self, rows: NDArray[np.int64]) -> "DocumentWords":
+        """Return some of the documents."""
+        return DocumentWords(self.words, self.matrix[rows], self.lengths[rows])
+
+    def over(self, words: Sequence[str]) -> "DocumentWords":
+        """Return the same documents counted over some of the words; the lengths stay."""
+        if words is self.words:
+            return self
+        numbers = dict(zip(self.words, range(len(self.words)), strict=True))
+        return DocumentWords(words, self.matrix[:, [numbers[word] for word in words]], self.lengths)
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:
@@ -250,11 +263,6 @@ class ClassCounts:
             n_occurrences=self.n_occurrences,
             n_documents=self.n_documents,
         )
-
-    @cached_property
-    def word_numbers(self) -> dict[str, int]:
-        """The row of each word."""
-        return dict(zip(self.words, range(len(self.words)), strict=True))
 
     def _spread(self, words: Sequence[str], classes: Labels) -> "ClassCounts":
         """Return the same counts over more words and classes, with zeros for the new ones."""

@@ -16,21 +16,24 @@ from sklearn.utils.validation import check_is_fitted
 from tfcr.card import model_card
 from tfcr.counts import (
     ClassCounts,
+    DocumentWords,
+    Labels,
     check_labels,
     check_sample_weight,
     check_texts,
     count_words,
 )
+from tfcr.embeddings import Embeddings
 from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.errors import InputError, ModelError, look_up
 from tfcr.explain import Explanation, explain_text, top_words
-from tfcr.heads import LINKS, fit_head, make_targets, resolve_head
+from tfcr.heads import LINKS, Head, fit_head, make_targets, resolve_head
 from tfcr.presets import PRESETS
 from tfcr.records import read_classes, read_counts, read_table, write_classes, write_counts, write_table
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.storage import load_folder, save_folder
 from tfcr.tokenizers import DEFAULT_TOKENIZER, TOKENIZERS, AnyTokenizer, resolve_tokenizer, tokenizer_name
-from tfcr.vectors import AnyEmbeddings, WeightedEmbeddingVectorizer
+from tfcr.vectors import AnyEmbeddings, WeightedEmbeddingVectorizer, check_classes
 from tfcr.wordtable import collapse
 
 
@@ -131,19 +134,26 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         labels = check_labels(y, len(texts))
         weights = check_sample_weight(sample_weight, len(texts))
         used = np.flatnonzero(weights > 0)
-        texts, labels, weights = [texts[number] for number in used], labels[used], weights[used]
-        head = resolve_head(self.head, C=self.C)
-        resolve_scheme(self.scheme)
+        check_classes(np.unique(labels[used]))
+        self._check_parameters()
+        texts = [texts[number] for number in used]
+        embeddings = self._vectorizer().load_or_train(texts)
+        return self.fit_counted(count_words(texts, self.tokenizer), labels[used], weights[used], embeddings)
 
+    def fit_counted(
+        self, documents: DocumentWords, labels: Labels, sample_weight: NDArray[np.float64], embeddings: Embeddings
+    ) -> "TfcrClassifier":
+        """Learn from documents that are counted already; every weight is above 0."""
+        head = self._check_parameters()
         vectorizer = self._vectorizer()
-        documents = vectorizer.count(texts, labels, weights)
+        documents = vectorizer.fit_counted(documents, labels, sample_weight, embeddings)
         features = vectorizer.vectors_of(documents)
-        targets = make_targets(labels, vectorizer.classes_, weights, self.class_weight)
+        targets = make_targets(labels, vectorizer.classes_, sample_weight, self.class_weight)
         fitted = fit_head(head, features, vectorizer.blocks_, targets)
 
         self.classes_ = vectorizer.classes_
         self.counts_: ClassCounts | None = vectorizer.counts_
-        self.table_ = collapse(documents, weights, vectorizer.blocks_, fitted)
+        self.table_ = collapse(documents, sample_weight, vectorizer.blocks_, fitted)
         self.link_ = head.link
         self.training_ = self._describe_training(vectorizer)
         return self
@@ -155,7 +165,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
         """Return the class of each text."""
-        scores = self._scores(X)
+        return self.labels_of(self._scores(X))
+
+    def labels_of(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        """Return the classes for scores of `table_`; (n_documents, n_outputs)."""
         best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
@@ -215,6 +228,12 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
+
+    def _check_parameters(self) -> Head:
+        """Refuse unknown names before any long work."""
+        resolve_scheme(self.scheme)
+        resolve_tokenizer(self.tokenizer)
+        return resolve_head(self.head, C=self.C)
 
     def _vectorizer(self) -> WeightedEmbeddingVectorizer:
         return WeightedEmbeddingVectorizer(

@@ -246,14 +246,14 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         self, X: Iterable[str], y: Iterable[Any], sample_weight: Iterable[float] | None = None
     ) -> "WeightedEmbeddingVectorizer":
         """Compute the weights from texts and labels."""
-        self.count(X, y, sample_weight)
+        self._fit_texts(X, y, sample_weight)
         return self
 
     def fit_transform(
         self, X: Iterable[str], y: Any = None, sample_weight: Iterable[float] | None = None
     ) -> NDArray[np.float32]:
         """Compute the weights, and return the document vectors of the same texts."""
-        return self.vectors_of(self.count(X, y, sample_weight))
+        return self.vectors_of(self._fit_texts(X, y, sample_weight))
 
     def transform(self, X: Iterable[str]) -> NDArray[np.float32]:
         """Return the document vectors; float32 of shape (n_documents, n_columns)."""
@@ -273,31 +273,21 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         tags.requires_fit = True
         return tags
 
-    def count(
-        self, texts: Iterable[str], labels: Iterable[Any], sample_weight: Iterable[float] | None = None
+    def fit_counted(
+        self, documents: DocumentWords, labels: Labels, sample_weight: NDArray[np.float64], embeddings: Embeddings
     ) -> DocumentWords:
-        """Do what `fit` does, and return all the texts, counted over the words that have a weight."""
-        checked = check_texts(texts)
-        targets = check_labels(labels, len(checked))
-        weights = check_sample_weight(sample_weight, len(checked))
-        used = np.flatnonzero(weights > 0)
-        check_classes(np.unique(targets[used]))
-        documents = count_words(checked, self.tokenizer)
+        """Compute the weights from counted documents; return these, counted over the words that have a weight."""
+        used = np.flatnonzero(sample_weight > 0)
+        check_classes(np.unique(labels[used]))
         _tell_empty(documents, used)
-
-        self.counts_ = ClassCounts.from_documents(
-            DocumentWords(documents.words, documents.matrix[used], documents.lengths[used]),
-            targets[used],
-            sample_weight=weights[used],
-        )
+        self.counts_ = ClassCounts.from_documents(documents.rows(used), labels[used], sample_weight=sample_weight[used])
         self.classes_ = self.counts_.classes
         kept = self.counts_.at_least(self.min_count)
         if not len(kept.words):
             raise InputError(
-                f"found no word that occurs {self.min_count:g} times in {len(checked)} texts; "
+                f"found no word that occurs {self.min_count:g} times in {len(used)} texts; "
                 "expected texts with words, or a lower min_count"
             )
-        embeddings = self._load_or_train([checked[number] for number in used])
         self.words_ = kept.words
         self.coverage_ = embeddings.coverage(self.counts_)
         self.embeddings_name_ = embeddings.name
@@ -308,19 +298,28 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
             class_names(self.classes_),
             self.averaging,
         )
-        rows = [self.counts_.word_numbers[word] for word in kept.words]
-        return DocumentWords(kept.words, documents.matrix[:, rows], documents.lengths)
+        return documents.over(self.words_)
 
     def vectors_of(self, documents: DocumentWords) -> NDArray[np.float32]:
         """Return the document vectors of texts counted over `words_`."""
         return document_vectors(documents.matrix, documents.lengths, self.blocks_)
 
-    def _load_or_train(self, texts: list[str]) -> Embeddings:
+    def load_or_train(self, texts: list[str]) -> Embeddings:
+        """Return the vectors to use; ``"w2v"`` is trained on these texts."""
         if isinstance(self.embeddings, str) and self.embeddings == IN_DOMAIN:
             more = [] if self.unlabelled is None else check_texts(self.unlabelled)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             return Embeddings.train(texts + more, dimensions=self.dimensions, seed=seed, tokenizer=self.tokenizer)
         return load_embeddings(self.embeddings)
+
+    def _fit_texts(self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None) -> DocumentWords:
+        texts = check_texts(X)
+        labels = check_labels(y, len(texts))
+        weights = check_sample_weight(sample_weight, len(texts))
+        check_classes(np.unique(labels[weights > 0]))
+        documents = count_words(texts, self.tokenizer)
+        embeddings = self.load_or_train([text for text, weight in zip(texts, weights, strict=True) if weight > 0])
+        return self.fit_counted(documents, labels, weights, embeddings)
 
 
 def load_embeddings(embeddings: AnyEmbeddings) -> Embeddings:

@@ -14,6 +14,8 @@ from tfcr.heads.base import Solution, Targets
 
 STRENGTHS = np.logspace(-3, 4, 22)
 """The regularisation that is tried, on features whose rows have a mean squared length of 1."""
+ROWS = 4096
+"""Documents looked at together, so that no second copy of the features is made."""
 
 
 class RidgeHead:
@@ -26,34 +28,43 @@ class RidgeHead:
 
     def solve(self, features: NDArray[np.float32], targets: Targets, outputs: Sequence[int]) -> Solution:
         """Fit the outputs at the strength with the least leave-one-out error."""
-        roots = np.sqrt(targets.document_weights()).astype(np.float32)[:, None]
-        rows = features * roots
-        signs = targets.signs(outputs) * roots
-        values, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
+        weights = targets.document_weights().astype(np.float32)[:, None]
+        signs = targets.signs(outputs)
+        gram = np.zeros((features.shape[1], features.shape[1]))
+        for rows in _chunks(len(features)):
+            gram += features[rows].T @ (features[rows] * weights[rows])
+        values, directions = np.linalg.eigh(gram)
         values = np.maximum(values, 0)
-        projected = rows @ directions.astype(np.float32)
-        moments = (projected.T @ signs).astype(np.float64)
-        # a document of weight 3 stands for three, of which one is left out
-        copies = np.maximum(targets.sample_weight, 1)
-        strength = min(
-            STRENGTHS, key=lambda tried: _left_out_error(projected, signs, values, moments, copies, strength=tried)
-        )
-        coefficients = directions @ (moments / (values + strength)[:, None])
+        moments = directions.T @ (features.T @ (signs * weights)).astype(np.float64)
+        shrunk = 1 / (values[:, None] + STRENGTHS)
+        errors = _left_out_errors(features, signs, targets, directions, shrunk, moments)
+        coefficients = directions @ (shrunk[:, [int(np.argmin(errors))]] * moments)
         return Solution(coefficients[:-1], coefficients[-1])
 
 
-def _left_out_error(
-    projected: NDArray[np.float32],
+def _left_out_errors(
+    features: NDArray[np.float32],
     signs: NDArray[np.float32],
-    values: NDArray[np.float64],
+    targets: Targets,
+    directions: NDArray[np.float64],
+    shrunk: NDArray[np.float64],
     moments: NDArray[np.float64],
-    copies: NDArray[np.float64],
-    *,
-    strength: float,
-) -> float:
-    """Return the weighted sum of squared errors at documents left out of the fit."""
-    shrunk = 1 / (values + strength)
-    leverages = ((projected * projected) @ shrunk.astype(np.float32)) / copies
-    errors = signs - projected @ (shrunk[:, None] * moments).astype(np.float32)
-    left_out = errors / np.maximum(1 - leverages, 1e-6)[:, None]
-    return float(np.einsum("ij,ij->", left_out, left_out, dtype=np.float64))
+) -> NDArray[np.float64]:
+    """Return, for each strength, the weighted sum of squared errors at documents left out of the fit."""
+    weights = targets.document_weights()
+    # a document of weight 3 stands for three, of which one is left out
+    lone = (weights / np.maximum(targets.sample_weight, 1)).astype(np.float32)
+    solutions = (shrunk[:, :, None] * moments[:, None, :]).astype(np.float32)
+    n_columns, n_strengths, n_outputs = solutions.shape
+    total = np.zeros(n_strengths)
+    for rows in _chunks(len(features)):
+        projected = features[rows] @ directions.astype(np.float32)
+        fits = (projected @ solutions.reshape(n_columns, -1)).reshape(-1, n_strengths, n_outputs)
+        leverages = lone[rows, None] * ((projected * projected) @ shrunk.astype(np.float32))
+        left_out = (signs[rows, None, :] - fits) / np.maximum(1 - leverages, 1e-6)[:, :, None]
+        total += np.einsum("i,isk,isk->s", weights[rows], left_out, left_out)
+    return total
+
+
+def _chunks(n_documents: int) -> list[slice]:
+    return [slice(start, start + ROWS) for start in range(0, n_documents, ROWS)]
