@@ -9,15 +9,15 @@ import sys
 import time
 
 import numpy as np
-from shared_data import newsgroups
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
 from tfcr import Embeddings, TfcrClassifier
+from tfcr.corpus import load_dataset
 
 
 def main(schemes: list[str]) -> None:
-    corpus = newsgroups()
+    corpus = load_dataset("20ng")
     texts, labels = np.array(corpus.texts, dtype=object), np.array(corpus.labels)
     began = time.perf_counter()
     vectors = Embeddings.train(corpus.texts, seed=0)

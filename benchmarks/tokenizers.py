@@ -6,21 +6,23 @@ Three folds of ten, GloVe of 100 dimensions, tfcr-log, all blocks, ridge head (w
 """
 
 import numpy as np
-from shared_data import DATASETS, VECTORS
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
 from tfcr import Embeddings, TfcrClassifier
+from tfcr.corpus import load_dataset
+from tfcr.corpus.datasets import dataset_folder
 
+DATASETS = ("20ng", "semeval", "davidson", "agnews", "dbpedia")
 NAMES = ("words", "paper", "whitespace")
 FOLDS = 3
 
 
 def main() -> None:
-    vectors = Embeddings.load(VECTORS)
+    vectors = Embeddings.load(dataset_folder("20ng").parent / "embeddings" / "glove.6B.100d.subset.bin")
     print(f"| dataset | {' | '.join(NAMES)} |\n|---|{'---|' * len(NAMES)}", flush=True)
-    for dataset, read in DATASETS.items():
-        corpus = read()
+    for dataset in DATASETS:
+        corpus = load_dataset(dataset)
         texts, labels = np.array(corpus.texts, dtype=object), np.array(corpus.labels)
         folds = list(StratifiedKFold(10, shuffle=True, random_state=0).split(texts, labels))[:FOLDS]
         cells = []

@@ -77,6 +77,13 @@ def test_min_count_leaves_the_totals_alone() -> None:
     assert counts.words == ["a", "b"]
 
 
+def test_fractional_weights_lose_no_word() -> None:
+    counts = ClassCounts.from_texts(["a b", "b c"], ["x", "y"], sample_weight=[0.1, 0.2])
+    assert counts.at_least(1).words == ["a", "b", "c"]
+    assert ClassCounts.from_texts(["a"] * 10, ["x"] * 10, sample_weight=[0.1] * 10).at_least(1).words == ["a"]
+    assert counts.at_least(2).words == []
+
+
 def test_a_million_words_in_a_hundred_classes_fit() -> None:
     random = np.random.default_rng(0)
     n_words, n_documents, n_entries = 1_000_000, 20_000, 2_000_000
@@ -107,6 +114,8 @@ def test_a_million_words_in_a_hundred_classes_fit() -> None:
         (["a", "b"], [1.0, float("nan")], "label number 1 .* is missing"),
         (["a", "b"], ["x", 1], "found labels of the types int, str"),
         (["a", "b"], [["x"], ["y"]], "expected one label for each text"),
+        (["a", "b"], np.array(["x", 1], dtype=object), "found labels of the types int, str"),
+        (["a", "b"], None, "found no labels; expected one for each text"),
     ],
 )
 def test_bad_input(texts, labels, message: str) -> None:  # type: ignore[no-untyped-def]

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from tfcr import ClassCounts, Embeddings, TfcrClassifier, TfcrWarning
 from tfcr.embeddings import FORMATS, KNOWN_MODELS, formats
+from tfcr.embeddings.formats import detect_format
 from tfcr.embeddings.known import find_known
 from tfcr.errors import EmbeddingsError, InputError, MissingExtraError, UnknownNameError
 from tfcr.wordlist import decode_words, encode_words
@@ -156,6 +157,9 @@ BAD_FILES = {
     "no number": (b"a 1 2\nb 3 x\n", "line 2: could not convert string to float"),
     "truncated text": (b"3 2\na 1 2\nb 3 4\n", r"promises 3 vectors in its first line and holds 2 \(to line 3\)"),
     "truncated binary": (b"2 2\na \0\0\x80?\0\0\0@b \0\0", "byte 14: found the end of the file in vector 2 of the 2"),
+    "ragged first": (b"2 3\na 1.0 2.0\nb 1.0 2.0 3.0\n", "line 2: found 2 numbers after the word; expected 3"),
+    "ragged behind spaces": (b"a 1.5 2.5 \nb 1.5 2.5 3.5\n", "line 2: found 3 numbers after the word; expected 2"),
+    "tabs": (b"a\t1.5\t2.5\nb\t1.5\t2.5\n", "no vector file that tfcr knows"),
     "nan binary": (b"1 1\na \0\0\xc0\x7f", "byte 4: the vector of b'a' holds NaN"),
     "too much binary": (b"1 1\na \0\0\x80?b \0\0\x80?", "byte 10: found more data after the 1 vectors"),
 }
@@ -170,6 +174,44 @@ def test_bad_files_are_named_by_line_or_byte(kind: str, tmp_path: Path) -> None:
         Embeddings.load(path)
     assert "bad.vec" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_binary_files_are_never_taken_for_text(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for number in range(200):
+        path = tmp_path / f"{number}.bin"
+        rows = random.normal(size=(2, 100)).astype("<f4")
+        path.write_bytes(b"2 100\na " + rows[0].tobytes() + b"b " + rows[1].tobytes())
+        assert detect_format(path) == "word2vec-binary"
+
+
+def test_a_long_first_row_is_text_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("1 20000\na " + " ".join(["0.123456"] * 20_000) + "\n")
+    assert Embeddings.load(path).dimensions == 20_000
+
+
+def test_a_blank_line_at_the_end_is_no_vector(tmp_path: Path) -> None:
+    path = tmp_path / "blank.txt"
+    path.write_text("a 1.5 2.5\nb 3.5 4.5\n\n")
+    assert Embeddings.load(path).words == ["a", "b"]
+
+
+def test_a_changed_word_list_or_another_format_is_read_again(tmp_path: Path) -> None:
+    path = write_npy(tmp_path)
+    assert Embeddings.load(path).words == WORDS
+    (tmp_path / "n.txt").write_text("\n".join(f"other{number}" for number in range(len(WORDS))))
+    assert Embeddings.load(path).words[0] == "other0"
+
+
+def test_a_damaged_cache_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFCR_CACHE", str(tmp_path / "cache"))
+    path = write_glove(tmp_path)
+    Embeddings.load(path)
+    file = next((tmp_path / "cache").rglob("vectors.f32"))
+    file.write_bytes(file.read_bytes()[:-4])
+    assert Embeddings.load(path).words == WORDS
+    assert len(list((tmp_path / "cache" / "embeddings").iterdir())) == 1
 
 
 def test_a_truncated_gz(tmp_path: Path) -> None:
@@ -213,8 +255,10 @@ def test_bad_arrays(array: np.ndarray, words: str | None, message: str, tmp_path
 def test_missing_files_and_names(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingsError, match=r"missing\.bin does not exist"):
         Embeddings.load("missing.bin")
-    with pytest.raises(EmbeddingsError, match=r"unknown vectors 'wglov'; known: w2v, gw2v.*Did you mean 'wglove'"):
+    with pytest.raises(EmbeddingsError, match=r"unknown vectors 'wglov'; known: gw2v.*Did you mean 'wglove'"):
         Embeddings.load("wglov")
+    with pytest.raises(EmbeddingsError, match="stands for vectors trained on your texts"):
+        Embeddings.load("w2v")
     with pytest.raises(EmbeddingsError, match="is a folder"):
         Embeddings.load(tmp_path)
     with pytest.raises(UnknownNameError, match="unknown vector format 'bin'"):
@@ -223,6 +267,7 @@ def test_missing_files_and_names(tmp_path: Path) -> None:
 
 def test_known_models_are_found_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TFCR_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(EmbeddingsError, match=r"'gw2v'.*TFCR_DATA is not set.*get GoogleNews.*give its path"):
         Embeddings.load("gw2v")
     monkeypatch.setenv("TFCR_DATA", str(tmp_path))

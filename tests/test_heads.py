@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sklearn.datasets import make_classification
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from tfcr.blocks import Block
@@ -173,12 +174,48 @@ def test_heads_that_cannot_be() -> None:
         resolve_head("svm", C=-1).solve(features, targets, [0, 1, 2])
 
 
+def test_a_one_vs_one_classifier_is_refused_and_not_misread() -> None:
+    features, _, targets = problem(3)
+    with pytest.raises(InputError, match="does not decide by its coefficients"):
+        resolve_head(SVC(kernel="linear"), C=1.0).solve(features, targets, [0, 1, 2])
+
+
+def test_a_head_that_takes_no_weights_says_so() -> None:
+    features, _, targets = problem(2, weights=np.full(300, 2.0))
+    with pytest.raises(InputError, match="found sample_weight, which the head .* cannot use"):
+        resolve_head(LinearDiscriminantAnalysis(), C=1.0).solve(features, targets, [0])
+
+
+def test_a_wrapped_head_is_seeded_and_knows_its_link() -> None:
+    features, _, targets = problem(3)
+    head = resolve_head(SGDClassifier(loss="log_loss"), C=1.0, random_state=7)
+    one, two = head.solve(features, targets, [0, 1, 2]), head.solve(features, targets, [0, 1, 2])
+    np.testing.assert_array_equal(one.coefficients, two.coefficients)
+    assert head.link == "multinomial"
+    head.solve(features, targets, [1])
+    assert head.link == "sigmoid"
+
+
+@pytest.mark.parametrize("name", ["svm", "lr"])
+def test_collinear_features_and_huge_c(name: str) -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 6)).astype(np.float32)
+    features = np.hstack([X, X, np.ones((3000, 1), np.float32)])
+    y = (X[:, 0] + random.normal(size=3000) > 0).astype(int)
+    targets = make_targets(y, np.arange(2), np.ones(3000), None)
+    found = resolve_head(name, C=1e8).solve(features, targets, [0])
+    assert np.isfinite(found.coefficients).all()
+    assert np.mean((features[:, :-1] @ found.coefficients + found.intercepts > 0)[:, 0] == y) > 0.7
+
+
 def test_class_weights() -> None:
     labels, classes = np.array(["a", "b", "b"]), np.array(["a", "b"])
     assert make_targets(labels, classes, np.ones(3), {"a": 5}).class_weight.tolist() == [5, 1]
     assert make_targets(labels, classes, np.ones(3), None).class_weight.tolist() == [1, 1]
     with pytest.raises(InputError, match="found class_weight for 'c', which is no class"):
         make_targets(labels, classes, np.ones(3), {"c": 5})
+    with pytest.raises(InputError, match="expected numbers of at least 0"):
+        make_targets(labels, classes, np.ones(3), {"a": -1})
     with pytest.raises(InputError, match="expected 'balanced', None, or a dict"):
         make_targets(labels, classes, np.ones(3), "equal")
 

@@ -84,7 +84,7 @@ def test_an_explanation_shows_words_counts_and_places(corpus: Corpus, vectors: E
     assert explanation.contributions("class 1")["w0_1"] < explanation.contributions("class 0")["w0_1"]
     shown = str(explanation)
     assert shown.startswith("class 0  +")
-    assert "not known from training: strange" in shown
+    assert "not known: strange" in shown
     with pytest.raises(InputError, match="unknown class 'class 7'; known: class 0, class 1, class 2"):
         explanation.contributions("class 7")
     with pytest.raises(InputError, match="found list; expected one text"):
@@ -258,6 +258,19 @@ def test_bad_data(corpus: Corpus, vectors: Embeddings) -> None:
         fitted(corpus, vectors).predict("a text")
     with pytest.raises(InputError, match="text number 1"):
         fitted(corpus, vectors).predict(["a", 3])  # type: ignore[list-item]
+
+
+def test_bad_parameters_are_refused_before_any_long_work(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Embeddings, "train", lambda *args, **kwargs: pytest.fail("trained before checking"))
+    wrongs: list[dict[str, Any]] = [{name: "x"} for name in ("averaging", "blocks", "class_weight", "scheme", "head")]
+    for wrong in wrongs:
+        with pytest.raises(InputError):
+            TfcrClassifier(**wrong).fit(corpus.texts, corpus.labels)
+
+
+def test_fractional_weights(corpus: Corpus, vectors: Embeddings) -> None:
+    model = TfcrClassifier(embeddings=vectors).fit(corpus.texts, corpus.labels, sample_weight=np.full(120, 0.4))
+    assert model.score(corpus.texts, corpus.labels) > 0.9
 
 
 def test_predicting_before_fitting() -> None:

@@ -154,6 +154,12 @@ def test_weights_are_never_negative_with_fractional_documents(name: str) -> None
     assert (compute_weights(name, counts) >= 0).all()
 
 
+@pytest.mark.parametrize("name", ["tfidf", "kld-all"])
+def test_a_word_of_every_document_weighs_nothing_whatever_the_rounding(name: str) -> None:
+    counts = ClassCounts.from_texts(["film a", "film b"] * 5, ["x", "y"] * 5, sample_weight=[0.1] * 10)
+    assert (SCHEMES[name](counts)[counts.words.index("film")] == 0).all()
+
+
 def test_alpha_below_one_is_refused() -> None:
     with pytest.raises(InputError, match="found alpha=0.5 for tftrr; expected at least 1"):
         compute_weights(partial(SCHEMES["tftrr"], alpha=0.5), ClassCounts.from_texts(["a", "b"], ["x", "y"]))
@@ -174,4 +180,5 @@ def test_what_a_callable_returns_is_checked() -> None:
 
 def test_names() -> None:
     assert scheme_name("tfcr") == "tfcr"
-    assert scheme_name(partial(SCHEMES["tftrr"], alpha=2)) == "tftrr"
+    assert scheme_name(partial(SCHEMES["tftrr"], alpha=2)) == "tftrr(alpha=2)"
+    assert scheme_name(SCHEMES["tfcr"]) == "tfcr()"

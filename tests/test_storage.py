@@ -22,6 +22,7 @@ from tfcr.corpus import Corpus
 from tfcr.errors import InputError, ModelError
 from tfcr.heads import HEADS
 from tfcr.storage import SCHEMA, _digest
+from tfcr.tokenizers import TOKENIZERS
 
 KEPT_MODELS = Path(__file__).parent / "models"
 
@@ -79,6 +80,36 @@ def test_an_own_tokenizer_must_be_given_again(corpus: Corpus, vectors: Embedding
     np.testing.assert_array_equal(again.decision_function(corpus.texts), model.decision_function(corpus.texts))
 
 
+def test_a_named_tokenizer_cannot_be_replaced(model: TfcrClassifier, tmp_path: Path) -> None:
+    model.save(tmp_path / "model")
+    with pytest.raises(InputError, match="was trained with 'words'; leave it out"):
+        load(tmp_path / "model", tokenizer=str.split)
+
+
+def test_a_tokenizer_of_ours_given_as_an_object_is_kept_by_name(
+    corpus: Corpus, vectors: Embeddings, tmp_path: Path
+) -> None:
+    TfcrClassifier(embeddings=vectors, tokenizer=TOKENIZERS["whitespace"]).fit(corpus.texts, corpus.labels).save(
+        tmp_path / "m"
+    )
+    assert load(tmp_path / "m").tokenizer == "whitespace"
+
+
+def test_numpy_numbers_are_settings_too(corpus: Corpus, vectors: Embeddings, tmp_path: Path) -> None:
+    labels = np.arange(120) % 3
+    settings: dict[str, Any] = {"class_weight": {label: np.float32(1) for label in np.unique(labels)}}
+    model = TfcrClassifier(embeddings=vectors, min_count=np.int64(1), **settings)  # type: ignore[arg-type]
+    model.fit(corpus.texts, labels).save(tmp_path / "model")
+    assert load(tmp_path / "model").class_weight == {0: 1, 1: 1, 2: 1}
+
+
+def test_a_damaged_model_may_be_replaced(model: TfcrClassifier, tmp_path: Path) -> None:
+    model.save(tmp_path / "model")
+    (tmp_path / "model" / "config.json").write_text("{")
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").classes_.tolist() == model.classes_.tolist()
+
+
 def test_words_may_hold_anything(vectors: Embeddings, tmp_path: Path) -> None:
     texts = ["common1 \x00nul", "common2 \udc80", "common1 💚\u200d", "common2 a"]
     model = TfcrClassifier(embeddings=vectors, tokenizer="whitespace").fit(texts, ["x", "y", "x", "y"])
@@ -103,7 +134,7 @@ def test_a_folder_with_other_things_is_not_touched(model: TfcrClassifier, tmp_pa
     with pytest.raises(ModelError, match="holds thesis.txt and no model; give a new or empty folder"):
         model.save(tmp_path)
     (tmp_path / "config.json").write_text('{"format": "another"}')
-    with pytest.raises(ModelError, match="of another program"):
+    with pytest.raises(ModelError, match="of another program; give a new or empty folder"):
         model.save(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelError, match="cannot write the model to"):
@@ -151,6 +182,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no table": (lambda f: change_config(f, files={}), "lacks or misstates 'table'"),
     "settings": (lambda f: change_config(f, settings={"own_tokenizer": False}), "lacks or misstates"),
     "classes": (lambda f: change_config(f, classes={"type": "text", "values": ["one"]}), "classes cannot be read"),
+    "labels": (lambda f: change_config(f, classes={"type": "integer", "values": ["a", "b", "c"]}), "lacks or misst"),
+    "a folder for a file": (
+        lambda f: (p := next(f.glob("table-*"))).rename(f / "moved") and p.mkdir(),  # type: ignore[func-returns-value]
+        "cannot read .*table",
+    ),
     "link": (lambda f: change_config(f, link="eval"), "unknown link 'eval'"),
     "averaging": (lambda f: change_config(f, averagings=["exec"] * 3), "averages by exec"),
     "missing array": (lambda f: change_table(f, lambda a: a.pop("empty")), "the array 'empty' is missing"),

@@ -84,6 +84,9 @@ def test_jieba_segments_chinese_and_leaves_out_punctuation() -> None:
 def test_a_callable_gets_spans_by_search() -> None:
     found = token_spans(lambda text: ["good", "FILM", "stemm"], "Good film, stemming")
     assert [(start, end) for _, start, end in found] == [(0, 4), (5, 9), (11, 16)]
+    derailed = token_spans(lambda text: ["ran", "the", "race"], "run the orange race")
+    assert derailed == [Token("ran", 0, 0), Token("the", 4, 7), Token("race", 15, 19)]
+    assert [span[1:] for span in token_spans(list, "日本!")] == [(0, 1), (1, 2), (2, 3)]
     assert token_spans(lambda text: ["absent"], "text") == [Token("absent", 0, 0)]
 
 

@@ -90,7 +90,7 @@ def test_own_blocks_add_the_mean_and_the_share_of_the_weight(corpus: Corpus, vec
     np.testing.assert_allclose(own[0, 32:], sums / sums.sum(), rtol=1e-5)
     names = vectorizer.get_feature_names_out().tolist()
     assert names[:2] == ["class 0__0", "class 0__1"]
-    assert names[24] == "mean__0"
+    assert names[24] == "(mean)__0"
     assert names[-1] == "class 2__mass"
 
 
@@ -129,6 +129,7 @@ def test_identity_without_embeddings() -> None:
     [
         ({"embeddings": Embeddings.from_arrays(["a"], [[1]])}, "found embeddings but no words"),
         ({"words": ["a"]}, "found 1 words and 2 columns"),
+        ({"embeddings": np.full((2, 2), np.nan)}, "found NaN or infinity in the embeddings"),
         ({"embeddings": np.ones((3, 2))}, r"found embeddings of shape \(3, 2\)"),
         ({"scheme": "tf"}, "unknown scheme 'tf'"),
         ({"averaging": "mean"}, "unknown averaging 'mean'; known: weights, length, sum"),
@@ -196,6 +197,20 @@ def test_weight_zero_leaves_no_trace_but_is_transformed(corpus: Corpus, vectors:
     np.testing.assert_array_equal(features[:120], plain.fit_transform(corpus.texts, corpus.labels))
     assert features.shape == (121, 24)
     assert "gone" not in extra.words_
+
+
+def test_the_plain_mean_leaves_out_what_training_does_not_know() -> None:
+    counts = np.array([[3, 0, 2, 0], [3, 3, 0, 0]])
+    transformer = WeightedEmbeddingTransformer(
+        embeddings=np.eye(4), scheme="none", blocks="own", min_count=3, averaging="sum"
+    ).fit(counts, ["x", "y"])
+    assert transformer.transform([[0, 0, 5, 5]]).tolist() == [[0] * 8]
+
+
+def test_transform_leaves_the_matrix_alone() -> None:
+    X = sp.csr_array((np.array([1.0, 0.0, 2.0]), np.array([0, 1, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    WeightedEmbeddingTransformer().fit(X, [0, 1]).transform(X)
+    assert X.data.tolist() == [1, 0, 2]
 
 
 def test_tables_are_covered_here() -> None:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from tfcr.errors import look_up
 from tfcr.schemes import Weights
 
+Known = NDArray[np.bool_]
+
 
 @dataclass(frozen=True)
 class Block:
@@ -88,7 +90,7 @@ def divide(sums: NDArray[np.float32], divisors: NDArray[np.float32]) -> NDArray[
 
 
 def all_blocks(
-    weights: Weights, vectors: NDArray[np.float32] | None, names: Sequence[str], averaging: str
+    weights: Weights, vectors: NDArray[np.float32] | None, names: Sequence[str], averaging: str, known: Known
 ) -> list[Block]:
     """Return one block for each class, seen by every classifier: the paper's concatenation, N × d columns."""
     if weights.shape[1] == 1:
@@ -99,7 +101,7 @@ def all_blocks(
 
 
 def own_blocks(
-    weights: Weights, vectors: NDArray[np.float32] | None, names: Sequence[str], averaging: str
+    weights: Weights, vectors: NDArray[np.float32] | None, names: Sequence[str], averaging: str, known: Known
 ) -> list[Block]:
     """Return blocks of which each class's classifier sees its own, the plain mean, and its share of the weight.
 
@@ -108,12 +110,12 @@ def own_blocks(
     the plain mean.
     """
     shared = weights.shape[1] <= 2
-    blocks = all_blocks(weights, vectors, names, averaging)
+    blocks = all_blocks(weights, vectors, names, averaging, known)
     own = [
         Block(block.name, block.weights, block.vectors, averaging, None if shared else number)
         for number, block in enumerate(blocks)
     ]
-    mean = Block("mean", np.ones(len(weights), np.float32), vectors, "weights")
+    mean = Block("(mean)", known.astype(np.float32), vectors, "weights")
     return [*own, mean] if weights.shape[1] == 1 else [*own, mean, *_mass_blocks(weights, names, shared)]
 
 
@@ -127,7 +129,7 @@ def _mass_blocks(weights: Weights, names: Sequence[str], shared: bool) -> list[B
     ]
 
 
-BlockMaker = Callable[[Weights, NDArray[np.float32] | None, Sequence[str], str], list[Block]]
+BlockMaker = Callable[[Weights, NDArray[np.float32] | None, Sequence[str], str, Known], list[Block]]
 BLOCKS: dict[str, BlockMaker] = {"all": all_blocks, "own": own_blocks}
 
 
@@ -137,10 +139,17 @@ def make_blocks(
     vectors: NDArray[np.float32] | None,
     names: Sequence[str],
     averaging: str,
+    known: Known,
 ) -> list[Block]:
-    """Return the blocks of a document vector."""
+    """Return the blocks of a document vector; `known` tells the words that training knows, (n_words,)."""
+    check_blocks(kind, averaging)
+    return BLOCKS[kind](weights, vectors, names, averaging, known)
+
+
+def check_blocks(kind: str, averaging: str) -> None:
+    """Refuse unknown names."""
     look_up(AVERAGINGS, averaging, "averaging")
-    return look_up(BLOCKS, kind, "blocks")(weights, vectors, names, averaging)
+    look_up(BLOCKS, kind, "blocks")
 
 
 # from counts to features -------------------------------------------------------------------------------------------

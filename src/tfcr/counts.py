@@ -248,7 +248,7 @@ class ClassCounts:
 
     def at_least(self, min_count: float) -> "ClassCounts":
         """Return the counts of the words that occur `min_count` times; the totals stay those of all words."""
-        kept = np.flatnonzero((self.word_occurrences >= min_count) & (self.word_occurrences > 0))
+        kept = np.flatnonzero(self.occurs(min_count))
         if len(kept) == len(self.words):
             return self
         return ClassCounts(
@@ -263,6 +263,11 @@ class ClassCounts:
             n_occurrences=self.n_occurrences,
             n_documents=self.n_documents,
         )
+
+    def occurs(self, min_count: float = 1) -> NDArray[np.bool_]:
+        """Tell which words occur that often; (n_words,). Up to 1, any occurrence will do, of whatever weight."""
+        often = self.word_occurrences >= min_count * (1 - 1e-9)
+        return (self.word_occurrences > 0) & (often | (min_count <= 1))
 
     def _spread(self, words: Sequence[str], classes: Labels) -> "ClassCounts":
         """Return the same counts over more words and classes, with zeros for the new ones."""
@@ -286,7 +291,9 @@ class ClassCounts:
 
 def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
     """Return the labels as an array of one type, one label for each text."""
-    targets = labels if isinstance(labels, np.ndarray) else _as_array(labels)
+    if labels is None:
+        raise InputError("found no labels; expected one for each text: the weights are learned from them")
+    targets = labels if isinstance(labels, np.ndarray) and labels.dtype.kind != "O" else _as_array(labels)
     if targets.ndim != 1:
         raise InputError(f"found labels of shape {targets.shape}; expected one label for each text")
     if len(targets) != n_documents:
@@ -325,7 +332,7 @@ def unite_classes(one: Labels, two: Labels) -> Labels:
 
 
 def _as_array(labels: Iterable[Any]) -> Labels:
-    if hasattr(labels, "__array__"):
+    if hasattr(labels, "__array__") and np.asarray(labels).dtype.kind != "O":
         return np.asarray(labels)
     values = list(labels)
     kinds = {type(value) for value in values if value is not None}

@@ -39,11 +39,12 @@ class Explanation:
     scores
         One for each class; of two classes, one is the other's negative.
     baseline
-        What no word adds: the score of an average training document.
+        What no word adds. Where blocks are averaged by weights, it is the score of an average training document, and
+        each word's part is how far it leads away from that.
     words
         The known words of the text, the one that speaks most for the label first.
     unknown
-        The words that were not in the training texts; they add nothing.
+        The words that the model does not know; they add nothing.
     """
 
     text: str
@@ -64,12 +65,12 @@ class Explanation:
         number = self._number(self.label)
         lines = [
             f"{self.label}  {self.scores[number]:+.3f}",
-            f"  {self.baseline[number]:+.3f}  (average document)",
+            f"  {self.baseline[number]:+.3f}  (no word)",
         ]
         shown = [word for word in self.words if abs(word.contributions[number]) >= 0.0005]
         lines += [f"  {word.contributions[number]:+.3f}  {word.word}" for word in shown]
         if self.unknown:
-            lines.append(f"  not known from training: {', '.join(self.unknown)}")
+            lines.append(f"  not known: {', '.join(self.unknown)}")
         return "\n".join(lines)
 
     def _number(self, label: Any) -> int:

@@ -1,8 +1,8 @@
 """Where tfcr keeps what it can make again, and how it writes so that nothing is ever half-written."""
 
 import os
+import secrets
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +19,13 @@ def cache_folder(name: str) -> Path:
     return folder
 
 
+def data_folders() -> list[Path]:
+    """Return the folders that datasets and vectors are looked for in: those named by TFCR_DATA, else usual ones."""
+    if given := os.environ.get("TFCR_DATA"):
+        return [Path(folder) for folder in given.split(os.pathsep) if folder]
+    return [folder for folder in (Path("data"), Path("..") / "shared" / "data") if folder.is_dir()]
+
+
 def _cache_root() -> Path:
     if given := os.environ.get("TFCR_CACHE"):
         return Path(given)
@@ -32,14 +39,12 @@ def _cache_root() -> Path:
 @contextmanager
 def written_beside(path: Path) -> Iterator[IO[bytes]]:
     """Write to a temporary file beside `path`, flush it to disk, and rename it only when all is written."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".tmp", dir=path.parent)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())  # mkstemp's 0600 would hide a shared model from its users
         temporary.replace(path)
     except BaseException:
         with suppress(OSError):
@@ -51,9 +56,3 @@ def write_file(path: Path, content: bytes) -> None:
     """Write `content` to `path`, whole or not at all."""
     with written_beside(path) as file:
         file.write(content)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from tfcr.blocks import check_blocks
 from tfcr.card import model_card
 from tfcr.counts import (
     ClassCounts,
@@ -27,12 +28,12 @@ from tfcr.embeddings import Embeddings
 from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.errors import InputError, ModelError, look_up
 from tfcr.explain import Explanation, explain_text, top_words
-from tfcr.heads import LINKS, Head, fit_head, make_targets, resolve_head
+from tfcr.heads import LINKS, Head, check_class_weight, fit_head, make_targets, resolve_head
 from tfcr.presets import PRESETS
 from tfcr.records import read_classes, read_counts, read_table, write_classes, write_counts, write_table
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.storage import load_folder, save_folder
-from tfcr.tokenizers import DEFAULT_TOKENIZER, TOKENIZERS, AnyTokenizer, resolve_tokenizer, tokenizer_name
+from tfcr.tokenizers import DEFAULT_TOKENIZER, TOKENIZERS, AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.vectors import AnyEmbeddings, WeightedEmbeddingVectorizer, check_classes
 from tfcr.wordtable import collapse
 
@@ -61,7 +62,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     C
         Inverse strength of regularisation of ``lr`` and ``svm``, on scaled features.
     class_weight
-        ``"balanced"``, None, or a dict from class to weight.
+        ``"balanced"``, None, or a dict from class to weight. (A scikit-learn head keeps its own.)
     min_count
         Words that occur less often in training weigh nothing.
     dimensions
@@ -233,7 +234,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """Refuse unknown names before any long work."""
         resolve_scheme(self.scheme)
         resolve_tokenizer(self.tokenizer)
-        return resolve_head(self.head, C=self.C)
+        check_blocks(self.blocks, self.averaging)
+        check_class_weight(self.class_weight)
+        return resolve_head(self.head, C=self.C, random_state=self.random_state)
 
     def _vectorizer(self) -> WeightedEmbeddingVectorizer:
         return WeightedEmbeddingVectorizer(
@@ -273,11 +276,11 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """Return the parameters as JSON; a callable by its name, for people."""
         by_class = self.class_weight
         return {
-            "embeddings": self.embeddings if isinstance(self.embeddings, str) else self.embeddings.name,
+            "embeddings": self.embeddings.name if isinstance(self.embeddings, Embeddings) else str(self.embeddings),
             "scheme": scheme_name(self.scheme),
             "head": self.head if isinstance(self.head, str) else repr(self.head),
             "tokenizer": tokenizer_name(self.tokenizer),
-            "own_tokenizer": not isinstance(self.tokenizer, str),
+            "own_tokenizer": not isinstance(self.tokenizer, str | Tokenizer),
             "averaging": self.averaging,
             "blocks": self.blocks,
             "C": self.C,
@@ -311,14 +314,18 @@ def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None)
         model.training_ = dict(config["training"])
     except ModelError as error:
         raise ModelError(f"{folder} is damaged: {error}; get or save the model again") from None
-    except (KeyError, TypeError, InputError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{folder} is damaged: its config lacks or misstates {error}; save the model again") from None
     return model
 
 
 def _check_tokenizer(settings: Any, folder: Path, tokenizer: AnyTokenizer | None) -> None:
-    if isinstance(settings, dict) and settings.get("own_tokenizer") and tokenizer is None:
-        name = settings.get("tokenizer")
+    if not isinstance(settings, dict):
+        return
+    name = settings.get("tokenizer")
+    if tokenizer is not None and not (callable(tokenizer) and settings.get("own_tokenizer")):
+        raise InputError(f"found tokenizer={tokenizer!r}, but {folder} was trained with {name!r}; leave it out")
+    if settings.get("own_tokenizer") and tokenizer is None:
         raise ModelError(
             f"{folder} was trained with a tokenizer of your own, {name!r}, of which a model keeps only the name; "
             f"give it again: load({str(folder)!r}, tokenizer={name})"

@@ -193,7 +193,8 @@ def scheme_name(scheme: str | Scheme) -> str:
     if isinstance(scheme, str):
         return scheme
     function = getattr(scheme, "func", scheme)
-    return str(getattr(function, "__name__", type(function).__name__))
+    settings = ", ".join(f"{name}={value!r}" for name, value in getattr(scheme, "keywords", {}).items())
+    return f"{getattr(function, '__name__', type(function).__name__)}({settings})"
 
 
 def compute_weights(scheme: str | Scheme, counts: ClassCounts) -> Weights:
@@ -226,9 +227,13 @@ def _word_shares(counts: ClassCounts) -> tuple[NDArray[np.float64], NDArray[np.f
 
 
 def _ratio(above: Any, below: Any) -> NDArray[np.float64]:
-    """Divide; 0 where the divisor is 0."""
+    """Divide; 0 where the divisor is 0.
+
+    What is 1 but for rounding is 1: its logarithm must be 0, or a document of such words alone would be all theirs.
+    """
     above, below = np.broadcast_arrays(np.asarray(above, np.float64), np.asarray(below, np.float64))
-    return np.asarray(np.divide(above, below, out=np.zeros(above.shape), where=below > 0))
+    ratio = np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
+    return np.where(np.abs(ratio - 1) < 1e-12, 1, ratio)
 
 
 def _log(values: NDArray[np.float64]) -> NDArray[np.float64]:

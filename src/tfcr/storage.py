@@ -47,14 +47,21 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
     card
         The text of README.md.
     """
+    contents = {
+        name: dump_tensors({key: np.ascontiguousarray(array) for key, array in arrays.items()})
+        for name, arrays in data.items()
+    }
+    files = {name: f"{name}-{_digest(content)}.safetensors" for name, content in contents.items()}
+    whole = {"format": FORMAT, "schema": SCHEMA, "files": files, **config}
+    written_config = json.dumps(whole, indent=2, ensure_ascii=False, default=_plain).encode()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _check_replaceable(folder)
         with _locked(folder):
-            files = {name: _write_data(folder, name, arrays) for name, arrays in data.items()}
+            for name, content in contents.items():
+                write_file(folder / files[name], content)
+            write_file(folder / CONFIG, written_config)
             write_file(folder / CARD, card.encode())
-            whole = {"format": FORMAT, "schema": SCHEMA, "files": files, **config}
-            write_file(folder / CONFIG, json.dumps(whole, indent=2, ensure_ascii=False).encode())
             _sync_folder(folder)
             _remove_leftovers(folder, set(files.values()))
     except OSError as error:
@@ -74,22 +81,32 @@ def load_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Arrays]]:
 
 def _check_replaceable(folder: Path) -> None:
     if (folder / CONFIG).exists():
-        _read_config(folder, any_schema=True)
+        _check_own(folder)
         return
     foreign = [entry.name for entry in folder.iterdir() if not _is_ours(entry.name)]
     if foreign:
         raise ModelError(f"{folder} holds {foreign[0]} and no model; give a new or empty folder")
 
 
+def _check_own(folder: Path) -> None:
+    """Refuse to replace what another program wrote; a damaged model of ours may be replaced."""
+    try:
+        config = json.loads((folder / CONFIG).read_bytes())
+    except ValueError:
+        config = {"format": FORMAT} if any(_DATA_FILE.fullmatch(entry.name) for entry in folder.iterdir()) else {}
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise ModelError(f"{folder} holds the {CONFIG} of another program; give a new or empty folder")
+
+
 def _is_ours(name: str) -> bool:
     return name in {CARD, LOCK} or bool(_DATA_FILE.fullmatch(name) or _TEMPORARY.fullmatch(name))
 
 
-def _write_data(folder: Path, name: str, arrays: Arrays) -> str:
-    content = dump_tensors({key: np.ascontiguousarray(array) for key, array in arrays.items()})
-    file = f"{name}-{_digest(content)}.safetensors"
-    write_file(folder / file, content)
-    return file
+def _plain(value: Any) -> Any:
+    """Return a numpy number as Python's own, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is no JSON")
 
 
 def _digest(content: bytes) -> str:
@@ -127,7 +144,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _read_config(folder: Path, *, any_schema: bool = False) -> dict[str, Any]:
+def _read_config(folder: Path) -> dict[str, Any]:
     try:
         config = json.loads((folder / CONFIG).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
@@ -141,7 +158,7 @@ def _read_config(folder: Path, *, any_schema: bool = False) -> dict[str, Any]:
     schema, files = config.get("schema"), config.get("files")
     if not isinstance(schema, int) or not isinstance(files, dict):
         raise ModelError(f"{folder} is damaged: {CONFIG} lacks its schema or files; save the model again")
-    if schema > SCHEMA and not any_schema:
+    if schema > SCHEMA:
         raise ModelError(
             f"{folder} is of schema {schema}, and this tfcr reads up to {SCHEMA}; "
             "update it with: pip install --upgrade tfcr"
@@ -152,7 +169,12 @@ def _read_config(folder: Path, *, any_schema: bool = False) -> dict[str, Any]:
 def _read_data(folder: Path, file: object) -> Arrays:
     if not isinstance(file, str) or not _DATA_FILE.fullmatch(file):  # never follow a path out of the folder
         raise ModelError(f"{folder} is damaged: {CONFIG} names the file {file!r}; save the model again")
-    content = (folder / file).read_bytes()
+    try:
+        content = (folder / file).read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ModelError(f"cannot read {folder / file}: {error.strerror}") from error
     if _digest(content) not in file:
         raise ModelError(f"{folder} is damaged: {file} is not what was saved; get or save the model again")
     try:

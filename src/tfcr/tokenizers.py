@@ -99,19 +99,18 @@ def tokenizer_name(tokenizer: str | AnyTokenizer) -> str:
 def token_spans(tokenizer: AnyTokenizer, text: str) -> list[Token]:
     """Return tokens and positions, also for a callable that knows no positions.
 
-    The tokens of such a callable are searched for one after the other, whatever their case. One that is not
-    found as it stands (a stem, say) gets the empty span at the place reached so far.
+    The tokens of such a callable are searched for one after the other, whatever their case, in what is left of the
+    word reached and at the start of later ones. One that is not found (a lemma, say) gets the empty span.
     """
     if isinstance(tokenizer, Tokenizer):
         return tokenizer.spans(text)
-    found, position, lowered = [], 0, text.lower()
-    searchable = lowered if len(lowered) == len(text) else text
+    found, position = [], 0
     for token in check_tokens(tokenizer(text), tokenizer):
-        start = searchable.find(token, position)
-        if start < 0:
-            start = searchable.find(token.lower(), position)
-        end = start + len(token) if start >= 0 else position
-        found.append(Token(token, start if start >= 0 else position, end))
+        pattern = re.escape(token)
+        here = re.compile(pattern, re.IGNORECASE).match(text, position)
+        match = here or re.compile(rf"(?:\b|(?!\w)){pattern}", re.IGNORECASE).search(text, position)
+        start, end = match.span() if match else (position, position)
+        found.append(Token(token, start, end))
         position = end
     return found
 

@@ -1,5 +1,6 @@
 """Document vectors as scikit-learn transformers: from a count matrix, and from text."""
 
+import os
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from tfcr.blocks import Block, column_names, document_vectors, make_blocks
+from tfcr.blocks import Block, check_blocks, column_names, document_vectors, make_blocks
 from tfcr.counts import (
     ClassCounts,
     DocumentWords,
@@ -25,13 +26,13 @@ from tfcr.counts import (
 from tfcr.embeddings import Embeddings
 from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.errors import EmbeddingsError, InputError, TfcrWarning
-from tfcr.schemes import Scheme, compute_weights
+from tfcr.schemes import Scheme, compute_weights, resolve_scheme
 from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
 LOW_COVERAGE = 0.5
 """Below this share of running tokens with a vector, a warning is given."""
 
-AnyEmbeddings = Embeddings | str
+AnyEmbeddings = Embeddings | str | os.PathLike[str]
 
 
 def class_names(classes: Labels) -> list[str]:
@@ -112,13 +113,14 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
         self.counts_ = ClassCounts.from_documents(documents, y[used], sample_weight=weights[used])
         self.classes_ = self.counts_.classes
         check_classes(self.classes_)
-        kept = np.where(self.counts_.word_occurrences >= self.min_count, 1, 0).astype(np.float32)
+        known = self.counts_.occurs(self.min_count)
         self.blocks_ = make_blocks(
             self.blocks,
-            compute_weights(self.scheme, self.counts_) * kept[:, None],
+            compute_weights(self.scheme, self.counts_) * known[:, None].astype(np.float32),
             self._column_vectors(documents.words),
             class_names(self.classes_),
             self.averaging,
+            known,
         )
         return self
 
@@ -149,7 +151,7 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
     def _column_words(self, n_columns: int) -> list[str]:
         words = self.words if self.words is not None else getattr(self, "feature_names_in_", None)
         if words is None:
-            if isinstance(self.embeddings, Embeddings | str):
+            if isinstance(self.embeddings, Embeddings | str | os.PathLike):
                 raise InputError("found embeddings but no words; give the word of each column: words=[…]")
             return [str(number) for number in range(n_columns)]
         if len(words) != n_columns:
@@ -159,9 +161,11 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
     def _column_vectors(self, words: Sequence[str]) -> NDArray[np.float32] | None:
         if self.embeddings is None:
             return None
-        if isinstance(self.embeddings, Embeddings | str):
+        if isinstance(self.embeddings, Embeddings | str | os.PathLike):
             return vectors_of_words(load_embeddings(self.embeddings), self.counts_)
         vectors = np.asarray(self.embeddings, np.float32)
+        if not np.isfinite(vectors).all():
+            raise InputError("found NaN or infinity in the embeddings; expected numbers")
         if vectors.ndim != 2 or len(vectors) != len(words):
             raise InputError(
                 f"found embeddings of shape {vectors.shape}; expected one row for each of {len(words)} columns"
@@ -170,7 +174,9 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
 
 
 def _documents_of(counts: sp.csr_array, words: Sequence[str]) -> DocumentWords:
-    counts.eliminate_zeros()
+    if not counts.data.all():
+        counts = counts.copy()  # the caller's matrix stays as it is
+        counts.eliminate_zeros()
     return DocumentWords(words, counts, np.asarray(counts.sum(axis=1)))
 
 
@@ -297,6 +303,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
             vectors_of_words(embeddings, kept),
             class_names(self.classes_),
             self.averaging,
+            kept.occurs(),
         )
         return documents.over(self.words_)
 
@@ -313,6 +320,8 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         return load_embeddings(self.embeddings)
 
     def _fit_texts(self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None) -> DocumentWords:
+        resolve_scheme(self.scheme)
+        check_blocks(self.blocks, self.averaging)
         texts = check_texts(X)
         labels = check_labels(y, len(texts))
         weights = check_sample_weight(sample_weight, len(texts))

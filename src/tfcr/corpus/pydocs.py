@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tfcr.corpus.readers import Corpus
+from tfcr.corpus.columns import Corpus
 from tfcr.files import cache_folder, write_file
 
 LEAST_WORDS = 5

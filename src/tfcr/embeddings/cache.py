@@ -9,8 +9,9 @@ import hashlib
 import json
 import shutil
 import tempfile
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -59,54 +60,75 @@ class WordArrays:
         return decode_words(self.text, self.offsets)
 
 
-def open_cached(path: Path, read: Callable[[], Iterator[VectorBlock]]) -> WordArrays:
-    """Open the cached form of a vector file; convert it first if it is new or has changed."""
+def open_cached(files: Sequence[Path], kind: str, read: Callable[[], Iterator[VectorBlock]]) -> WordArrays:
+    """Open the cached form of vector files; convert them first if they are new, have changed, or the cache is damaged.
+
+    Parameters
+    ----------
+    files
+        The file, and what else its vectors depend on, such as a word list.
+    kind
+        The name of the reader.
+    read
+        Reads the vectors.
+    """
     try:
-        entry = cache_folder("embeddings") / _entry_name(path)
-    except OSError:  # a read-only home: read into memory, keep nothing
-        return _convert_in_memory(read)
-    if not (entry / "meta.json").exists():
-        _convert_to(entry, path, read)
-    return _open(entry)
+        entry = cache_folder("embeddings") / _entry_name(files, kind)
+        if not _is_whole(entry):
+            _convert_to(entry, files[0], read)
+        return _open(entry)
+    except OSError:  # a read-only or full disk: read into memory, keep nothing
+        return _convert_in_memory(files[0], read)
 
 
-def _entry_name(path: Path) -> str:
-    status = path.stat()
-    place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
-    state = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns} {CACHE_VERSION}".encode()).hexdigest()[:12]
+def _entry_name(files: Sequence[Path], kind: str) -> str:
+    status = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    place = hashlib.sha256(str(files[0].resolve()).encode()).hexdigest()[:12]
+    state = hashlib.sha256(f"{status} {kind} {CACHE_VERSION}".encode()).hexdigest()[:12]
     return f"{place}-{state}"
+
+
+def _is_whole(entry: Path) -> bool:
+    try:
+        meta = json.loads((entry / "meta.json").read_text())
+        sizes = {
+            "vectors.f32": 4 * meta["words"] * meta["dimensions"],
+            "offsets.i64": 8 * (meta["words"] + 1),
+            "words.utf8": meta["bytes"],
+        }
+        return all((entry / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def _convert_to(entry: Path, path: Path, read: Callable[[], Iterator[VectorBlock]]) -> None:
     beside = Path(tempfile.mkdtemp(prefix=f".{entry.name}-", dir=entry.parent))
     try:
         _convert(beside, path, read)
+        shutil.rmtree(entry, ignore_errors=True)  # a damaged one, if any
         try:
             beside.rename(entry)
         except OSError:
-            if not (entry / "meta.json").exists():  # else another process was faster: its entry is as good
+            if not _is_whole(entry):  # else another process was faster: its entry is as good
                 raise
-    except OSError as error:
-        raise EmbeddingsError(
-            f"cannot write the cache of {path.name} in {entry.parent}: {error.strerror}; "
-            "free some space, or set TFCR_CACHE to another folder"
-        ) from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     _drop_older(entry)
 
 
 def _drop_older(entry: Path) -> None:
-    """Remove the entries made from earlier states of the same file."""
-    for other in entry.parent.glob(f"{entry.name.split('-')[0]}-*"):
-        if other != entry:
-            with suppress(OSError):
+    """Remove the entries made from earlier states of the same file, and what killed conversions left a day ago."""
+    place = entry.name.split("-")[0]
+    for other in [*entry.parent.glob(f"{place}-*"), *entry.parent.glob(f".{place}-*")]:
+        with suppress(OSError):
+            old = other.name[0] != "." or time.time() - other.stat().st_mtime > 86_400
+            if other != entry and old:
                 shutil.rmtree(other)
 
 
-def _convert_in_memory(read: Callable[[], Iterator[VectorBlock]]) -> WordArrays:
+def _convert_in_memory(path: Path, read: Callable[[], Iterator[VectorBlock]]) -> WordArrays:
     with tempfile.TemporaryDirectory() as folder:
-        _convert(Path(folder), Path(folder), read)
+        _convert(Path(folder), path, read)
         opened = _open(Path(folder))
         return WordArrays(np.array(opened.vectors), np.array(opened.text), np.array(opened.offsets), opened.report)
 
@@ -136,7 +158,7 @@ def _convert(folder: Path, path: Path, read: Callable[[], Iterator[VectorBlock]]
         raise EmbeddingsError(f"{path} holds no vectors; expected at least one")
     np.concatenate([[0], np.cumsum(lengths)]).astype("<i8").tofile(folder / "offsets.i64")
     report = LoadReport(n_read, not_utf8, n_read - not_utf8 - len(lengths))
-    meta = {"words": len(lengths), "dimensions": dimensions, **asdict(report)}
+    meta = {"words": len(lengths), "dimensions": dimensions, "bytes": sum(lengths), **asdict(report)}
     (folder / "meta.json").write_text(json.dumps(meta))
     _tell(path, report)
 

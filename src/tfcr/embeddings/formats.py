@@ -95,7 +95,7 @@ def read_safely(path: Path, file: IO[bytes], size: int) -> bytes:
 
 
 def _is_text_row(line: bytes, dimensions: int | None = None) -> bool:
-    fields = line.split()
+    fields = line.rstrip().split(b" ")
     if len(fields) < 3 or (dimensions is not None and len(fields) != dimensions + 1):
         return False
     try:
@@ -112,10 +112,10 @@ def _is_glove(sample: Sample) -> bool:
 def _is_word2vec_text(sample: Sample) -> bool:
     if sample.header is None:
         return False
-    rest = sample.head.split(b"\n", 1)
-    # a first vector too long for the sample is a text all the same if nothing in it is unprintable
-    row = rest[1].split(b"\n", 1)[0] if len(rest) > 1 else b""
-    return all(byte >= 32 or byte in b"\t\r" for byte in row)
+    row, newline, _ = sample.head.partition(b"\n")[2].partition(b"\n")
+    if not newline:  # a first vector too long for the sample: its last number may be cut
+        row = row.rpartition(b" ")[0]
+    return row == b"" or _is_text_row(row) or (len(row.split(b" ")) == 2 and _is_text_row(row + b" 0"))
 
 
 def _read_glove(path: Path) -> Iterator[VectorBlock]:
@@ -187,10 +187,11 @@ class _TextBlocks:
             schema["end"] = pl.String()
         try:
             table = pl.read_csv(io.BytesIO(lines), separator=" ", has_header=False, quote_char=None, schema=schema)
-        except pl.exceptions.ComputeError:
+        except pl.exceptions.PolarsError:
             return None
         vectors = table.select(names).to_numpy()
         plain = table.height == lines.count(b"\n") + (not lines.endswith(b"\n"))
+        plain = plain and ("end" not in schema or not (table["end"].fill_null("") != "").any())
         if not plain or table["word"].null_count() or not np.isfinite(vectors).all():
             return None
         return VectorBlock([word.encode() for word in table["word"]], np.ascontiguousarray(vectors, np.float32))
@@ -198,10 +199,11 @@ class _TextBlocks:
     def _read_slowly(self, lines: bytes) -> VectorBlock:
         words, rows = [], []
         for number, line in enumerate(lines.removesuffix(b"\n").split(b"\n"), start=self.line):
-            word, row = self._read_line(number, line)
-            words.append(word)
-            rows.append(row)
-        return VectorBlock(words, np.stack(rows))
+            if line.strip():
+                word, row = self._read_line(number, line)
+                words.append(word)
+                rows.append(row)
+        return VectorBlock(words, np.array(rows, np.float32).reshape(len(rows), -1))
 
     def _read_line(self, number: int, line: bytes) -> tuple[bytes, NDArray[np.float32]]:
         assert self.dimensions is not None  # noqa: S101
@@ -322,10 +324,15 @@ def _load_array(path: Path) -> NDArray[np.float32]:
 
 
 def _read_word_list(path: Path) -> list[bytes]:
+    return word_list_of(path).read_bytes().removesuffix(b"\n").replace(b"\r\n", b"\n").split(b"\n")
+
+
+def word_list_of(path: Path) -> Path:
+    """Return the file beside a .npy that holds its words."""
     for ending in WORD_LIST_ENDINGS:
         beside = path.with_suffix(ending)
         if beside.exists():
-            return beside.read_bytes().removesuffix(b"\n").replace(b"\r\n", b"\n").split(b"\n")
+            return beside
     names = ", ".join(path.with_suffix(ending).name for ending in WORD_LIST_ENDINGS)
     raise EmbeddingsError(f"{path} has no word list beside it; expected {names}, with one word a line")
 

@@ -1,10 +1,10 @@
 """The embedding models that have a name everywhere in tfcr, one row each in KNOWN_MODELS."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from tfcr.errors import EmbeddingsError, MissingExtraError
+from tfcr.files import data_folders
 
 IN_DOMAIN = "w2v"
 """The name that stands for word2vec trained on the user's own texts."""
@@ -78,11 +78,6 @@ def find_known(name: str) -> Path:
         f"the vectors {name!r} ({model.what}) are not on this machine ({looked_in}); get {model.files[0]} from "
         f"{model.source} and give its path, or set TFCR_DATA to the folder it lies in"
     )
-
-
-def data_folders() -> list[Path]:
-    """Return the folders named by TFCR_DATA."""
-    return [Path(folder) for folder in os.environ.get("TFCR_DATA", "").split(os.pathsep) if folder]
 
 
 def _installed_glove() -> Path:

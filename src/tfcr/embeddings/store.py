@@ -1,7 +1,7 @@
 """Embeddings: words and their vectors, immutable and shared."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tfcr.counts import ClassCounts, Progress, check_texts
 from tfcr.embeddings.cache import LoadReport, WordArrays, open_cached
-from tfcr.embeddings.formats import FORMATS, VectorBlock, array_blocks, detect_format
+from tfcr.embeddings.formats import FORMATS, array_blocks, detect_format, word_list_of
 from tfcr.embeddings.known import IN_DOMAIN, KNOWN_MODELS, find_known
 from tfcr.embeddings.training import train_word2vec
 from tfcr.errors import EmbeddingsError, InputError, look_up, unknown_name
@@ -76,6 +76,8 @@ class Embeddings:
         format
             A name of FORMATS, if it shall not be told from the file's content.
         """
+        if str(source) == IN_DOMAIN:
+            raise EmbeddingsError(f"{IN_DOMAIN!r} stands for vectors trained on your texts: Embeddings.train(texts)")
         path = Path(source)
         if not path.exists() and str(source) in KNOWN_MODELS:
             return cls._load_known(str(source))
@@ -83,19 +85,22 @@ class Embeddings:
             raise EmbeddingsError(_not_found(str(source)))
         if not path.is_file():
             raise EmbeddingsError(f"{path} is a folder; expected a file of word vectors")
-        reader = look_up(FORMATS, format or detect_format(path), "vector format")
-        arrays = open_cached(path, lambda: reader.read(path))
+        kind = format or detect_format(path)
+        reader = look_up(FORMATS, kind, "vector format")
+        beside = [word_list_of(path)] if kind == "npy" else []
+        arrays = open_cached([path, *beside], kind, lambda: reader.read(path))
         return cls(arrays, path.name, (str(path.absolute()), format))
 
     @classmethod
     def _load_known(cls, name: str) -> "Embeddings":
         path = find_known(name)
-        reader: Callable[[], Iterator[VectorBlock]]
         if KNOWN_MODELS[name].extra:
-            reader = lambda: array_blocks(path, _parquet_words(path.with_name("glove_6B_index.parquet")))  # noqa: E731
+            words = path.with_name("glove_6B_index.parquet")
+            arrays = open_cached([path, words], "parquet", lambda: array_blocks(path, _parquet_words(words)))
         else:
-            reader = lambda: FORMATS[detect_format(path)].read(path)  # noqa: E731
-        return cls(open_cached(path, reader), name, (name, None))
+            kind = detect_format(path)
+            arrays = open_cached([path], kind, lambda: FORMATS[kind].read(path))
+        return cls(arrays, name, (name, None))
 
     @classmethod
     def train(
@@ -240,4 +245,4 @@ def _parquet_words(path: Path) -> list[bytes]:
 def _not_found(source: str) -> str:
     if os.sep in source or "." in source:
         return f"{source} does not exist; give the path of a vector file or one of {', '.join(KNOWN_MODELS)}"
-    return unknown_name(source, [IN_DOMAIN, *KNOWN_MODELS], "vectors") + " Or give the path of a vector file"
+    return unknown_name(source, KNOWN_MODELS, "vectors") + " Or give the path of a vector file"

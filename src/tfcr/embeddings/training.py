@@ -41,7 +41,7 @@ def train_word2vec(
     if not len(model.wv):
         raise EmbeddingsError(
             f"no word occurs {min_count} times in the {len(texts)} texts given, so that word2vec has nothing to "
-            "learn from; give more text, a lower min_count, or vectors from a file (embeddings=PATH)"
+            "learn from; give more text, or vectors from a file (embeddings=PATH)"
         )
     corpus = _Counted(sentences, epochs, progress)
     model.train(corpus, total_examples=len(sentences), epochs=epochs)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tfcr.errors import InputError, look_up
-from tfcr.heads.base import LINKS, Head, Targets, fit_head, make_targets
+from tfcr.heads.base import LINKS, Head, Targets, check_class_weight, fit_head, make_targets
 from tfcr.heads.newton import NewtonHead, logistic_loss, squared_hinge_loss
 from tfcr.heads.ridge import RidgeHead
 from tfcr.heads.wrapped import WrappedHead
@@ -23,14 +23,14 @@ HEADS: dict[str, Callable[..., Head]] = {
 }
 
 
-def resolve_head(head: object, *, C: float) -> Head:
+def resolve_head(head: object, *, C: float, random_state: object = None) -> Head:
     """Return the head for a name; a scikit-learn classifier is wrapped."""
     if isinstance(head, str):
         return look_up(HEADS, head, "head")(C=C)
     if hasattr(head, "fit") and hasattr(head, "get_params"):
-        return WrappedHead(head)
+        return WrappedHead(head, random_state)
     names = ", ".join(HEADS)
     raise InputError(f"found head={head!r}; expected one of {names}, or a scikit-learn linear classifier")
 
 
-__all__ = ["HEADS", "LINKS", "Head", "Targets", "fit_head", "make_targets", "resolve_head"]
+__all__ = ["HEADS", "LINKS", "Head", "Targets", "check_class_weight", "fit_head", "make_targets", "resolve_head"]

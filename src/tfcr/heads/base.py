@@ -73,6 +73,12 @@ def make_targets(
     return Targets(numbers, len(classes), sample_weight, _class_weights(class_weight, classes, totals))
 
 
+def check_class_weight(given: object) -> None:
+    """Refuse what can be no class_weight."""
+    if given is not None and given != "balanced" and not isinstance(given, Mapping):
+        raise InputError(f"found class_weight={given!r}; expected 'balanced', None, or a dict from class to weight")
+
+
 def _class_weights(
     given: str | Mapping[Any, float] | None, classes: Labels, totals: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -80,12 +86,15 @@ def _class_weights(
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":
         return np.asarray(totals.sum() / (len(classes) * totals))
-    if not isinstance(given, Mapping):
-        raise InputError(f"found class_weight={given!r}; expected 'balanced', None, or a dict from class to weight")
+    check_class_weight(given)
+    assert isinstance(given, Mapping)  # noqa: S101 - checked just now
     unknown = [label for label in given if label not in set(classes.tolist())]
     if unknown:
         raise InputError(f"found class_weight for {unknown[0]!r}, which is no class; classes: {classes.tolist()}")
-    return np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
+    weights = np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError(f"found class_weight={dict(given)!r}; expected numbers of at least 0")
+    return weights
 
 
 # from scores to probabilities --------------------------------------------------------------------------------------
@@ -135,9 +144,7 @@ class Head(Protocol):
         How scores become probabilities: a name of LINKS.
     """
 
-    @property
-    def link(self) -> str:
-        """How scores become probabilities."""
+    link: str
 
     def solve(self, features: NDArray[np.float32], targets: Targets, outputs: Sequence[int]) -> Solution:
         """Fit these outputs on centred and scaled features, whose last column is 1, the intercept's."""
@@ -164,7 +171,7 @@ class FittedHead:
 
 def fit_head(head: Head, features: NDArray[np.float32], blocks: Sequence[Block], targets: Targets) -> FittedHead:
     """Fit each output on the columns it sees; outputs that see the same columns are fitted together."""
-    means = np.average(features, axis=0, weights=targets.sample_weight).astype(np.float64)
+    means = (targets.sample_weight.astype(np.float32) @ features).astype(np.float64) / targets.sample_weight.sum()
     coefficients = np.zeros((features.shape[1], targets.n_outputs))
     intercepts = np.zeros(targets.n_outputs)
     for outputs, columns in _views(blocks, targets.n_outputs):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from tfcr.errors import InputError
 from tfcr.heads.base import Solution, Targets
@@ -65,7 +65,7 @@ def squared_hinge_loss(scores: Matrix, signs: Matrix, weights: Matrix) -> Loss:
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class NewtonHead:
     """One-vs-rest linear classifier; C is the inverse strength of the regularisation."""
 
@@ -179,8 +179,20 @@ class _Hessian:
             self.gram = self.features.T @ self.features
         shifted = self.gram * np.float32(mean)
         shifted[np.diag_indices_from(shifted)] += 1
-        self.factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)[0]
+        self.factor = _factorised(shifted)
         self.factor_curvature = mean
+
+
+def _factorised(matrix: Matrix) -> Matrix:
+    """Return the Cholesky factor; where float32 cannot tell the matrix from a singular one, of a larger one.
+
+    It only sets the conjugate gradients right, and any positive matrix does so correctly, if not as fast.
+    """
+    while True:
+        try:
+            return np.asarray(cho_factor(matrix, lower=True, check_finite=False)[0])
+        except LinAlgError:
+            matrix[np.diag_indices_from(matrix)] *= np.float32(1.01)
 
 
 def _dots(one: Matrix, two: Matrix) -> Vector:

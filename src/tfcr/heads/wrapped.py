@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import has_fit_parameter
 
 from tfcr.errors import InputError
 from tfcr.heads.base import Solution, Targets
@@ -17,24 +18,21 @@ class WrappedHead:
     Its own class_weight counts, not ours.
     """
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: Any, random_state: Any = None) -> None:
         if not is_classifier(estimator):
             raise InputError(f"found head={estimator!r}; expected a scikit-learn linear classifier")
         self.estimator = estimator
-
-    @property
-    def link(self) -> str:
-        """Exact for multinomial models of probabilities; else uncalibrated."""
-        return "multinomial" if hasattr(self.estimator, "predict_proba") else "softmax"
+        self.random_state = random_state
+        self.link = "multinomial" if hasattr(estimator, "predict_proba") else "softmax"
 
     def solve(self, features: NDArray[np.float32], targets: Targets, outputs: Sequence[int]) -> Solution:
         """Fit a clone, on all classes at once or on one against the rest."""
         together = len(outputs) == targets.n_outputs
         labels = targets.labels if together else targets.signs(outputs)[:, 0]
-        fitted = clone(self.estimator)
-        weighted = not np.all(targets.sample_weight == 1)
-        arguments = {"sample_weight": targets.sample_weight} if weighted else {}
-        fitted.fit(features[:, :-1], labels, **arguments)
+        if not together and self.link == "multinomial":
+            self.link = "sigmoid"  # one log-odds for each class, each on its own
+        fitted = self._seeded()
+        fitted.fit(features[:, :-1], labels, **self._weights(fitted, targets))
         coefficients = np.atleast_2d(getattr(fitted, "coef_", np.empty((0, 0))))
         if len(coefficients) != len(outputs):
             raise InputError(
@@ -42,4 +40,31 @@ class WrappedHead:
                 "expected a linear classifier such as LogisticRegression, LinearSVC or RidgeClassifier"
             )
         intercepts = np.broadcast_to(np.asarray(fitted.intercept_, np.float64), (len(outputs),))
+        self._check_linear(fitted, features[:200, :-1], coefficients.T, intercepts)
         return Solution(coefficients.astype(np.float64).T, np.array(intercepts))
+
+    def _seeded(self) -> Any:
+        """Return a clone, seeded where it would draw at random."""
+        estimator = clone(self.estimator)
+        if self.random_state is not None and estimator.get_params().get("random_state", 0) is None:
+            estimator.set_params(random_state=self.random_state)
+        return estimator
+
+    def _weights(self, estimator: Any, targets: Targets) -> dict[str, NDArray[np.float64]]:
+        if np.all(targets.sample_weight == 1):
+            return {}
+        if not has_fit_parameter(estimator, "sample_weight"):
+            raise InputError(f"found sample_weight, which the head {self.estimator!r} cannot use; leave it out")
+        return {"sample_weight": targets.sample_weight}
+
+    def _check_linear(
+        self, fitted: Any, rows: NDArray[np.float32], coefficients: NDArray[Any], intercepts: NDArray[np.float64]
+    ) -> None:
+        """Refuse a classifier whose coefficients are not one plane for each class, such as one-vs-one SVC."""
+        scores = rows @ coefficients + intercepts
+        best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        if np.mean(fitted.classes_[best] == fitted.predict(rows)) < 0.98:
+            raise InputError(
+                f"the head {self.estimator!r} does not decide by its coefficients, one row for each class; "
+                "expected a linear one-vs-rest or multinomial classifier, such as LinearSVC"
+            )

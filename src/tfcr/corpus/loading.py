@@ -1,0 +1,87 @@
+"""From what a user names to labelled texts: the one resolver for files, folders and standard input."""
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tfcr.corpus.columns import Columns, Corpus, choose_columns, make_corpus
+from tfcr.corpus.tables import ReadOptions, Table, read_label_lines, read_table
+from tfcr.errors import DataError
+
+STANDARD_INPUT = "-"
+
+
+def read_corpus(*paths: str | Path, **options: Any) -> Corpus:
+    """Read labelled texts from one or several files.
+
+    Parameters
+    ----------
+    paths
+        Files of one kind (csv, tsv, jsonl, parquet, ``__label__`` text, gz of those), folders or tar archives with a
+        folder for each class; ``-`` is standard input.
+    options
+        What is known of them; see ReadOptions.
+    """
+    chosen = ReadOptions(**options)
+    name = ", ".join(str(path) for path in paths)
+    table, columns = read_tables(paths, chosen)
+    return make_corpus(table.frame, columns, name, [table.how])
+
+
+def read_tables(paths: Sequence[str | Path], options: ReadOptions, *, labelled: bool = True) -> tuple[Table, Columns]:
+    """Read files into one table, and choose its columns."""
+    if options.label_files and len(options.label_files) != len(paths):
+        raise DataError(
+            f"found {len(paths)} files and {len(options.label_files)} files of labels; expected as many of both"
+        )
+    frames, hows = [], []
+    for number, path in enumerate(paths):
+        with _as_file(path) as file:
+            table = read_table(file, options)
+        frame = (
+            _with_labels(table.frame, Path(options.label_files[number]), options)
+            if options.label_files
+            else table.frame
+        )
+        columns = choose_columns(frame, options, str(path), labelled=labelled)
+        hows.append(f"{path}: {table.how}, {frame.height} rows; {_described(columns)}")
+        frames.append(frame)
+    if len(frames) > 1:
+        frames = [frame.cast(pl.String, strict=False) for frame in frames]
+    whole = pl.concat(frames, how="diagonal")
+    return Table(whole, "\n".join(hows)), columns
+
+
+def _described(columns: Columns) -> str:
+    parts = [f"text: {' + '.join(columns.text)}"]
+    parts += [f"label: {columns.label}"] if columns.label else []
+    parts += [f"group: {columns.group}"] if columns.group else []
+    return ", ".join(parts)
+
+
+def _with_labels(frame: pl.DataFrame, file: Path, options: ReadOptions) -> pl.DataFrame:
+    if not file.exists():
+        raise DataError(f"{file} does not exist; expected a file of labels, one a line")
+    labels = read_label_lines(file, options.encoding)
+    if len(labels) != frame.height:
+        raise DataError(f"{file} holds {len(labels)} labels for {frame.height} texts; expected one a line for each")
+    return frame.with_columns(pl.Series("label", labels))
+
+
+@contextmanager
+def _as_file(path: str | Path) -> Iterator[Path]:
+    """Give a path to read from; standard input is written to a temporary file first."""
+    if str(path) != STANDARD_INPUT:
+        yield Path(path)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "standard input"
+        with copy.open("wb") as file:
+            while chunk := sys.stdin.buffer.read(1 << 20):
+                file.write(chunk)
+        yield copy
