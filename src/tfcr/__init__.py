@@ -1,12 +1,30 @@
 """Text classification with word embeddings weighted by class."""
 
-from tfcr.counts import ClassCounts
-from tfcr.embeddings import Embeddings
-from tfcr.errors import TfcrError, TfcrWarning
-from tfcr.model import TfcrClassifier, load
-from tfcr.presets import PRESETS
-from tfcr.schemes import SCHEMES
-from tfcr.vectors import WeightedEmbeddingTransformer, WeightedEmbeddingVectorizer
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfcr.counts import ClassCounts
+    from tfcr.embeddings import Embeddings
+    from tfcr.errors import TfcrError, TfcrWarning
+    from tfcr.model import TfcrClassifier, load
+    from tfcr.presets import PRESETS
+    from tfcr.schemes import SCHEMES
+    from tfcr.vectors import WeightedEmbeddingTransformer, WeightedEmbeddingVectorizer
+
+# Loaded when first used, so that ``tfcr --help`` need not wait for scikit-learn.
+_HOMES = {
+    "PRESETS": "tfcr.presets",
+    "SCHEMES": "tfcr.schemes",
+    "ClassCounts": "tfcr.counts",
+    "Embeddings": "tfcr.embeddings",
+    "TfcrClassifier": "tfcr.model",
+    "TfcrError": "tfcr.errors",
+    "TfcrWarning": "tfcr.errors",
+    "WeightedEmbeddingTransformer": "tfcr.vectors",
+    "WeightedEmbeddingVectorizer": "tfcr.vectors",
+    "load": "tfcr.model",
+}
 
 __all__ = [
     "PRESETS",
@@ -20,3 +38,13 @@ __all__ = [
     "WeightedEmbeddingVectorizer",
     "load",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tfcr' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

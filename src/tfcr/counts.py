@@ -42,16 +42,24 @@ class DocumentWords:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def unknown_shares(self) -> NDArray[np.float64]:
+        """Return the share of each document's tokens that are none of `words`; 0 for an empty document."""
+        known = np.asarray(self.matrix.sum(axis=1), np.float64)
+        return 1 - np.divide(known, self.lengths, out=np.ones(len(self)), where=self.lengths > 0)
+
     def rows(self, rows: NDArray[np.int64]) -> "DocumentWords":
         """Return some of the documents."""
         return DocumentWords(self.words, self.matrix[rows], self.lengths[rows])
 
     def over(self, words: Sequence[str]) -> "DocumentWords":
-        """Return the same documents counted over some of the words; the lengths stay."""
+        """Return the same documents counted over other words, 0 for those not counted here; the lengths stay."""
         if words is self.words:
             return self
-        numbers = dict(zip(self.words, range(len(self.words)), strict=True))
-        return DocumentWords(words, self.matrix[:, [numbers[word] for word in words]], self.lengths)
+        numbers = dict(zip(words, range(len(words)), strict=True))
+        places = np.fromiter((numbers.get(word, -1) for word in self.words), np.int64, len(self.words))
+        kept = np.flatnonzero(places >= 0)
+        moved = sp.csr_array((np.ones(len(kept), np.int32), (kept, places[kept])), shape=(len(places), len(words)))
+        return DocumentWords(words, self.matrix @ moved, self.lengths)
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:

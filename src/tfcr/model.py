@@ -19,6 +19,7 @@ from tfcr.counts import (
     ClassCounts,
     DocumentWords,
     Labels,
+    Progress,
     check_labels,
     check_sample_weight,
     check_texts,
@@ -136,16 +137,16 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         weights = check_sample_weight(sample_weight, len(texts))
         used = np.flatnonzero(weights > 0)
         check_classes(np.unique(labels[used]))
-        self._check_parameters()
+        self.check_parameters()
         texts = [texts[number] for number in used]
-        embeddings = self._vectorizer().load_or_train(texts)
+        embeddings = self.load_embeddings(texts)
         return self.fit_counted(count_words(texts, self.tokenizer), labels[used], weights[used], embeddings)
 
     def fit_counted(
         self, documents: DocumentWords, labels: Labels, sample_weight: NDArray[np.float64], embeddings: Embeddings
     ) -> "TfcrClassifier":
         """Learn from documents that are counted already; every weight is above 0."""
-        head = self._check_parameters()
+        head = self.check_parameters()
         vectorizer = self._vectorizer()
         documents = vectorizer.fit_counted(documents, labels, sample_weight, embeddings)
         features = vectorizer.vectors_of(documents)
@@ -158,6 +159,15 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.link_ = head.link
         self.training_ = self._describe_training(vectorizer)
         return self
+
+    def load_embeddings(self, texts: list[str], progress: Progress | None = None) -> Embeddings:
+        """Return the vectors to train with; ``"w2v"`` is trained on these texts."""
+        return self._vectorizer().load_or_train(texts, progress)
+
+    def predict_counted(self, documents: DocumentWords) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Return the class of documents that are counted already, over whatever words, and its probability."""
+        scores = self.table_.decision(documents.over(self.table_.words))
+        return self.labels_of(scores), LINKS[self.link_](scores).max(axis=1)
 
     def decision_function(self, X: Iterable[str]) -> NDArray[np.float64]:
         """Return the scores: (n_documents, n_classes), or (n_documents,) for two classes."""
@@ -230,7 +240,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         return tags
 
-    def _check_parameters(self) -> Head:
+    def check_parameters(self) -> Head:
         """Refuse unknown names before any long work."""
         resolve_scheme(self.scheme)
         resolve_tokenizer(self.tokenizer)

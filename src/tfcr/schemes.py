@@ -214,6 +214,17 @@ def compute_weights(scheme: str | Scheme, counts: ClassCounts) -> Weights:
     return weights
 
 
+def top_weights(scheme: str | Scheme, counts: ClassCounts, n: int) -> dict[Any, list[tuple[str, float]]]:
+    """Return the words that weigh most in each class, or in all where the scheme does not tell classes apart."""
+    weights = compute_weights(scheme, counts)
+    labels = counts.classes.tolist() if weights.shape[1] > 1 else ["all"]
+    best = np.argsort(-weights, axis=0, kind="stable")[:n]
+    return {
+        label: [(counts.words[row], float(weights[row, number])) for row in best[:, number].tolist()]
+        for number, label in enumerate(labels)
+    }
+
+
 def _word_shares(counts: ClassCounts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return P(w|c) and P(w|r), both (n_words, n_classes); P(w|r) is never 0."""
     occurrences = counts.occurrences.toarray()

@@ -68,6 +68,28 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
         raise ModelError(f"cannot write the model to {folder}: {error.strerror or error}") from error
 
 
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Tell a model's folder from data."""
+    try:
+        config = json.loads((Path(path) / CONFIG).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and config.get("format") == FORMAT
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a folder that a model cannot be saved to, before any long work."""
+    folder = Path(path)
+    try:
+        if folder.exists():
+            _check_replaceable(folder)
+        nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+            raise ModelError(f"cannot write the model to {folder}: {nearest} is not a folder one may write to")
+    except OSError as error:
+        raise ModelError(f"cannot write the model to {folder}: {error.strerror}") from error
+
+
 def load_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Arrays]]:
     """Read a model folder; return its config and its data files' arrays."""
     for _ in range(10):

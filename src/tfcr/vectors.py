@@ -18,6 +18,7 @@ from tfcr.counts import (
     ClassCounts,
     DocumentWords,
     Labels,
+    Progress,
     check_labels,
     check_sample_weight,
     check_texts,
@@ -311,12 +312,14 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         """Return the document vectors of texts counted over `words_`."""
         return document_vectors(documents.matrix, documents.lengths, self.blocks_)
 
-    def load_or_train(self, texts: list[str]) -> Embeddings:
+    def load_or_train(self, texts: list[str], progress: Progress | None = None) -> Embeddings:
         """Return the vectors to use; ``"w2v"`` is trained on these texts."""
         if isinstance(self.embeddings, str) and self.embeddings == IN_DOMAIN:
             more = [] if self.unlabelled is None else check_texts(self.unlabelled)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            return Embeddings.train(texts + more, dimensions=self.dimensions, seed=seed, tokenizer=self.tokenizer)
+            return Embeddings.train(
+                texts + more, dimensions=self.dimensions, seed=seed, tokenizer=self.tokenizer, progress=progress
+            )
         return load_embeddings(self.embeddings)
 
     def _fit_texts(self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None) -> DocumentWords:

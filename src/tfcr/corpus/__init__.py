@@ -1,9 +1,9 @@
 """Labelled texts: from files, from known datasets, or from the Python standard library's own documentation."""
 
 from tfcr.corpus.columns import Corpus
-from tfcr.corpus.datasets import DATASETS, load_dataset
+from tfcr.corpus.datasets import DATASETS, load_data, load_dataset
 from tfcr.corpus.loading import read_corpus
 from tfcr.corpus.pydocs import load_pydocs
 from tfcr.corpus.tables import READERS, ReadOptions
 
-__all__ = ["DATASETS", "READERS", "Corpus", "ReadOptions", "load_dataset", "load_pydocs", "read_corpus"]
+__all__ = ["DATASETS", "READERS", "Corpus", "ReadOptions", "load_data", "load_dataset", "load_pydocs", "read_corpus"]

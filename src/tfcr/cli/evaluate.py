@@ -1,0 +1,132 @@
+"""``tfcr evaluate``."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from tfcr.cli.options import Data, Folds, Json, MinClassSize, Reading, Training, with_options
+from tfcr.cli.output import note, print_json, print_table, progress_bar
+
+if TYPE_CHECKING:
+    from tfcr.corpus import Corpus
+    from tfcr.evaluation import Evaluation
+
+
+@with_options
+def evaluate(
+    data: Data,
+    reading: Reading,
+    training: Training,
+    scheme: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--scheme", help="Weighting scheme; several are compared; 'all'.", show_default="tfcr-log"),
+    ] = None,
+    folds: Folds = 10,
+    min_class_size: MinClassSize = 0,
+    predictions: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--predictions", help="File for the out-of-fold predictions, with row numbers."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure how good a classifier is: by cross-validation, or of a trained model on other data.
+
+    \b
+    tfcr evaluate tickets.csv --label queue --cv 10
+    tfcr evaluate tickets.csv --label queue --scheme tfcr --scheme tfcr-log
+    tfcr evaluate model newer-tickets.csv
+    """
+    from tfcr.corpus.writing import check_target
+    from tfcr.storage import is_model
+
+    check_target(predictions)
+    if is_model(data[0]):
+        corpus, results = _of_model(data[0], reading, data[1:])
+    else:
+        corpus = reading.corpus(data)
+        corpus, results = _cross_validated(corpus, training, scheme or ["tfcr-log"], folds, min_class_size)
+    if predictions:
+        _write_predictions(predictions, corpus, results)
+    if json:
+        print_json([_summary(name, result) for name, result in results.items()])
+    else:
+        _print(results)
+
+
+def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, dict[str, Evaluation]]":
+    from tfcr.errors import InputError
+    from tfcr.evaluation import evaluate as evaluate_model
+    from tfcr.model import load
+
+    if not data:
+        raise InputError(f"found the model {path} and no data; give labelled texts: tfcr evaluate {path} DATA")
+    model = load(path)
+    corpus = reading.corpus(data)
+    return corpus, {path: evaluate_model(model, corpus)}
+
+
+def _cross_validated(
+    corpus: "Corpus", training: Training, schemes: list[str], folds: int, min_class_size: int
+) -> "tuple[Corpus, dict[str, Evaluation]]":
+    from tfcr.evaluation import compare, plan_folds
+    from tfcr.schemes import SCHEMES
+
+    names = list(SCHEMES) if schemes == ["all"] else schemes
+    plan = plan_folds(corpus, folds, min_class_size=min_class_size)
+    for line in plan.notes:
+        note(line)
+    if training.embeddings == "w2v":
+        note("word2vec is trained once on the texts of all folds, without their labels")
+    models = {name: training.model(name, corpus.name) for name in names}
+    with progress_bar("cross-validating") as progress:
+        results = compare(models, plan.corpus, folds=plan.folds, seed=training.seed, progress=progress)
+    return plan.corpus, results
+
+
+def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
+    return {
+        "name": name,
+        "macro_f1": result.macro_f1,
+        "spread": result.spread,
+        "macro_f1_pooled": result.pooled_macro_f1,
+        "accuracy": result.accuracy,
+        "folds": list(result.fold_scores),
+        "classes": [vars(score) for score in result.class_scores()],
+    }
+
+
+def _print(results: "dict[str, Evaluation]") -> None:
+    if len(results) == 1:
+        result = next(iter(results.values()))
+        rows = [(s.label, s.precision, s.recall, s.f1, s.documents) for s in result.class_scores()]
+        print_table(("class", "precision", "recall", "F1", "documents"), rows)
+        print()
+    folds = len(next(iter(results.values())).fold_scores)
+    if folds == 1:
+        print_table(("", "macro-F1", "accuracy"), [(name, r.macro_f1, r.accuracy) for name, r in results.items()])
+        return
+    names = ("scheme", "macro-F1, mean of folds", "spread", "pooled", "accuracy")
+    rows_of = [(name, r.macro_f1, r.spread, r.pooled_macro_f1, r.accuracy) for name, r in results.items()]
+    print_table(names, rows_of)
+
+
+def _write_predictions(path: str, corpus: "Corpus", results: "dict[str, Evaluation]") -> None:
+    import polars as pl
+
+    from tfcr.corpus.writing import write_frame
+
+    rows = corpus.rows or list(range(1, len(corpus) + 1))
+    frames = [
+        pl.DataFrame(
+            {
+                "row": rows,
+                "scheme": [name] * len(rows),
+                "fold": (result.folds + 1).tolist(),
+                "label": result.labels.tolist(),
+                "predicted": result.predicted.tolist(),
+                "probability": result.probabilities.tolist(),
+            }
+        )
+        for name, result in results.items()
+    ]
+    write_frame(pl.concat(frames), path, "csv")

@@ -1,0 +1,70 @@
+"""``tfcr explain``."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tfcr.cli.options import Json, Model
+from tfcr.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from tfcr.explain import Explanation
+
+SHOWN_CLASSES = 3
+
+
+def explain(
+    model: Model,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - for standard input.", show_default=False)],
+    top: Annotated[int, typer.Option("--top", help="How many words to show.")] = 20,
+    json: Json = False,
+) -> None:
+    """Show what each word of a text adds to the score of each class; it adds up exactly.
+
+    \b
+    tfcr explain model "the printer does not print"
+    """
+    from tfcr.model import load
+
+    explanation = load(model).explain(sys.stdin.read() if text == "-" else text)
+    if json:
+        print_json(_as_json(explanation))
+    else:
+        _print(explanation, top)
+
+
+def _as_json(explanation: "Explanation") -> dict[str, Any]:
+    classes = [str(label) for label in explanation.classes.tolist()]
+    return {
+        "label": explanation.label,
+        "scores": dict(zip(classes, explanation.scores.tolist(), strict=True)),
+        "baseline": dict(zip(classes, explanation.baseline.tolist(), strict=True)),
+        "words": [
+            {
+                "word": word.word,
+                "count": word.count,
+                "spans": word.spans,
+                "contributions": dict(zip(classes, word.contributions.tolist(), strict=True)),
+            }
+            for word in explanation.words
+        ],
+        "unknown": list(explanation.unknown),
+    }
+
+
+def _print(explanation: "Explanation", top: int) -> None:
+    order = (-explanation.scores).argsort()[:SHOWN_CLASSES]
+    labels = [str(explanation.classes.tolist()[number]) for number in order]
+    shown = sorted(explanation.words, key=lambda word: -abs(word.contributions[order[0]]))[:top]
+    shown.sort(key=lambda word: -word.contributions[order[0]])
+    rest = [word for word in explanation.words if word not in shown]
+    rows: list[tuple[Any, ...]] = [(word.word, *(float(word.contributions[n]) for n in order)) for word in shown]
+    if rest:
+        rows.append((f"({len(rest)} more words)", *(float(sum(w.contributions[n] for w in rest)) for n in order)))
+    rows.append(("(no word)", *(float(explanation.baseline[n]) for n in order)))
+    rows.append(("score", *(float(explanation.scores[n]) for n in order)))
+    print(f"{explanation.label}\n")
+    print_table(("adds", *labels), rows)
+    if explanation.unknown:
+        print(f"\nnot known: {', '.join(explanation.unknown[:20])}")

@@ -1,0 +1,177 @@
+"""Options that several commands share, each declared once.
+
+A command that takes a parameter of one of these classes gets all its options, through `with_options`.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, Optional, get_type_hints
+
+import typer
+
+if TYPE_CHECKING:
+    from tfcr.corpus import Corpus, ReadOptions
+    from tfcr.model import TfcrClassifier
+
+Data = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="Files (csv, tsv, jsonl, parquet, __label__ text, also .gz), a folder or tar.gz with a folder for each "
+        "class, - for standard input, or a dataset's name.",
+        show_default=False,
+    ),
+]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model's folder.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Folds = Annotated[int, typer.Option("--cv", help="Folds of the cross-validation.")]
+MinClassSize = Annotated[int, typer.Option("--min-class-size", help="Leave out classes with fewer documents.")]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How data files are read."""
+
+    text: Annotated[
+        Optional[list[str]],  # noqa: UP045 - typer reads it at run time
+        typer.Option("--text", "-t", help="Column that holds the text, by name or number; several are joined."),
+    ] = None
+    label: Annotated[
+        Optional[str], typer.Option("--label", "-l", help="Column that holds the label.")  # noqa: UP045
+    ] = None
+    group: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--group", help="Column whose equal values stay together in cross-validation."),
+    ] = None
+    format: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--format", help="csv, tsv, jsonl, parquet, fasttext, lines, folder or tar; else found out."),
+    ] = None
+    encoding: Annotated[
+        Optional[str], typer.Option("--encoding", help="As in latin-1; else found out.")  # noqa: UP045
+    ] = None
+    separator: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--separator", help="Between columns: a character, or comma, semicolon, tab, bar."),
+    ] = None
+    quoting: Annotated[str, typer.Option("--quoting", help="'none' if quotes are ordinary characters.")] = "usual"
+    no_header: Annotated[bool, typer.Option("--no-header", help="The first line is data already.")] = False
+    columns: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--columns", help="There are so many columns; the last takes the rest of the line."),
+    ] = None
+    labels_from: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--labels-from", help="File with a label a line, one for each file of texts, a text a line."),
+    ] = None
+
+    def options(self) -> "ReadOptions":
+        """Return them for the library."""
+        from tfcr.corpus import ReadOptions
+        from tfcr.errors import InputError
+
+        if self.quoting not in ("usual", "none"):
+            raise InputError(f"found --quoting {self.quoting}; expected none, or leave it out")
+        return ReadOptions(
+            text=tuple(self.text or ()),
+            label=self.label,
+            group=self.group,
+            format="lines" if self.labels_from and self.format is None else self.format,
+            encoding=self.encoding,
+            separator=self.separator,
+            quoting=self.quoting == "usual",
+            header=not self.no_header,
+            columns=self.columns,
+            label_files=tuple(self.labels_from or ()),
+        )
+
+    def corpus(self, sources: list[str]) -> "Corpus":
+        """Read labelled texts, and tell how."""
+        from tfcr.cli.output import note
+        from tfcr.corpus import load_data
+
+        corpus = load_data(sources, **asdict(self.options()))
+        for line in corpus.notes:
+            note(line)
+        return corpus
+
+
+@dataclass(frozen=True)
+class Training:
+    """What kind of classifier is trained."""
+
+    embeddings: Annotated[
+        str,
+        typer.Option("--embeddings", "-e", help="Vector file, known name, or w2v: train word2vec on these texts."),
+    ] = "w2v"
+    head: Annotated[str, typer.Option("--head", help="Classifier: svm, lr or ridge.")] = "svm"
+    tokenizer: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--tokenizer", help="words, paper, whitespace or jieba.", show_default="words"),
+    ] = None
+    averaging: Annotated[str, typer.Option("--averaging", help="weights, length or sum.")] = "weights"
+    blocks: Annotated[str, typer.Option("--blocks", help="all (the paper) or own.")] = "all"
+    strength: Annotated[float, typer.Option("-C", help="Inverse strength of regularisation of svm and lr.")] = 1.0
+    class_weight: Annotated[str, typer.Option("--class-weight", help="balanced or none.")] = "balanced"
+    min_count: Annotated[float, typer.Option("--min-count", help="Rarer words weigh nothing.")] = 1
+    dimensions: Annotated[int, typer.Option("--dimensions", help="Of word2vec, where trained.")] = 100
+    seed: Annotated[int, typer.Option("--seed", help="Of all randomness.")] = 0
+
+    def model(self, scheme: str, dataset: str = "") -> "TfcrClassifier":
+        """Return the classifier, not yet trained."""
+        from tfcr.corpus import DATASETS
+        from tfcr.model import TfcrClassifier
+        from tfcr.tokenizers import DEFAULT_TOKENIZER
+
+        of_dataset = DATASETS[dataset].tokenizer if dataset in DATASETS else ""
+        return TfcrClassifier(
+            embeddings=self.embeddings,
+            scheme=scheme,
+            head=self.head,
+            tokenizer=self.tokenizer or of_dataset or DEFAULT_TOKENIZER,
+            averaging=self.averaging,
+            blocks=self.blocks,
+            C=self.strength,
+            class_weight=None if self.class_weight == "none" else self.class_weight,
+            min_count=self.min_count,
+            dimensions=self.dimensions,
+            random_state=self.seed,
+        )
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Spread each parameter that is a class of options into its options, for typer to see."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters = [
+        parameter.replace(annotation=hints[name])
+        for name, parameter in inspect.signature(command).parameters.items()
+        if name not in groups
+    ]
+    for group in groups.values():
+        group_hints = get_type_hints(group, include_extras=True)
+        parameters += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+                annotation=group_hints[field.name],
+            )
+            for field in fields(group)
+        ]
+
+    @wraps(command)
+    def spread(**given: Any) -> None:
+        collected = {
+            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**given, **collected)
+
+    spread.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    )
+    spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return spread

@@ -1,0 +1,58 @@
+"""What commands print: results to standard output, progress and notes to standard error."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+Progress = Callable[[int, int], None]
+
+
+def note(text: str) -> None:
+    """Tell the user something that is no result."""
+    for line in text.splitlines():
+        print(f"note: {line}", file=sys.stderr, flush=True)
+
+
+def print_json(data: Any) -> None:
+    """Print a result for machines."""
+    print(json.dumps(data, ensure_ascii=False, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = "") -> None:
+    """Print a table that fits the terminal; numbers stand to the right."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, title_style="bold")
+    for number, name in enumerate(columns):
+        numeric = all(isinstance(row[number], int | float) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_cell(cell)) for cell in row))
+    console.print(table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress]:
+    """Show a progress bar on standard error while the work goes on."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,41 @@
+"""``tfcr predict``."""
+
+from typing import Annotated, Optional
+
+import typer
+
+from tfcr.cli.options import Data, Json, Model, Reading, with_options
+from tfcr.cli.output import note, progress_bar
+
+
+@with_options
+def predict(
+    model: Model,
+    data: Data,
+    reading: Reading,
+    output: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--output", "-o", help="File to write, .csv, .tsv, .jsonl or .parquet; else standard output."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Classify texts; keep all columns and add predicted, probability and unknown_words.
+
+    \b
+    tfcr predict model new.csv -o labelled.csv
+    """
+    from tfcr.corpus.loading import read_unlabelled
+    from tfcr.corpus.writing import check_target, write_frame
+    from tfcr.model import load
+    from tfcr.tabular import predict_frame
+
+    check_target(output)
+    classifier = load(model)
+    table, columns = read_unlabelled(data, reading.options(), classifier.training_.get("columns", ()))
+    note(table.how)
+    with progress_bar("predicting") as progress:
+        frame = predict_frame(classifier, table.frame, columns.text, progress=progress)
+    missing = frame[frame.columns[-3]].null_count()
+    if missing:
+        note(f"{missing} of {frame.height} rows have no text and get no prediction")
+    write_frame(frame, output, "jsonl" if json else "csv")

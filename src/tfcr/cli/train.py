@@ -1,0 +1,51 @@
+"""``tfcr train``."""
+
+from typing import Annotated
+
+import typer
+
+from tfcr.cli.options import Data, Folds, Json, MinClassSize, Reading, Training, with_options
+from tfcr.cli.output import note, print_json, print_table, progress_bar
+
+
+@with_options
+def train(
+    data: Data,
+    output: Annotated[str, typer.Option("--output", "-o", help="Folder for the model.", show_default=False)],
+    reading: Reading,
+    training: Training,
+    scheme: Annotated[str, typer.Option("--scheme", help="Weighting scheme.")] = "tfcr-log",
+    folds: Folds = 5,
+    no_cv: Annotated[bool, typer.Option("--no-cv", help="Do not measure how good it is.")] = False,
+    min_class_size: MinClassSize = 0,
+    json: Json = False,
+) -> None:
+    """Train a classifier on labelled texts and save it.
+
+    \b
+    tfcr train tickets.csv --text subject --text body --label queue -o model
+    """
+    from tfcr.evaluation import train_and_measure
+    from tfcr.storage import check_writable
+
+    check_writable(output)
+    corpus = reading.corpus(data)
+    model = training.model(scheme, corpus.name)
+    with progress_bar("training") as progress:
+        trained = train_and_measure(
+            model, corpus, folds=0 if no_cv else folds, min_class_size=min_class_size, progress=progress
+        )
+    for line in trained.notes:
+        note(line)
+    model.save(output, scores=trained.scores)
+    if json:
+        print_json({"model": output, "scores": trained.scores, "training": model.training_})
+        return
+    rows = [
+        (label, int(size)) for label, size in zip(model.classes_, model.training_["documents_per_class"], strict=True)
+    ]
+    print_table(("class", "documents"), rows)
+    print()
+    for name, score in trained.scores.items():
+        print(f"{name}: {score:.3f}")
+    print(f"Saved to {output}. Next: tfcr predict {output} NEW.csv")

@@ -1,0 +1,303 @@
+"""How good a classifier is: cross-validation, and scores on labelled texts."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from tfcr.corpus import Corpus
+from tfcr.counts import DocumentWords, Progress, check_labels, count_words
+from tfcr.embeddings import Embeddings
+from tfcr.errors import InputError
+from tfcr.model import TfcrClassifier
+from tfcr.vectors import check_classes
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """How well one class is found."""
+
+    label: Any
+    precision: float
+    recall: float
+    f1: float
+    documents: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a classifier predicted for texts it had not been trained on.
+
+    Attributes
+    ----------
+    labels, predicted
+        For each document.
+    probabilities
+        Of the predicted class, for each document.
+    folds
+        The fold in which each document was tested; all 0 without cross-validation.
+    fold_scores
+        Macro-F1 of each fold.
+    """
+
+    labels: NDArray[Any]
+    predicted: NDArray[Any]
+    probabilities: NDArray[np.float64]
+    folds: NDArray[np.int64]
+    fold_scores: tuple[float, ...]
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean over folds, the headline."""
+        return float(np.mean(self.fold_scores))
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation over folds."""
+        return float(np.std(self.fold_scores))
+
+    @property
+    def pooled_macro_f1(self) -> float:
+        """Macro-F1 of all predictions taken together."""
+        return macro_f1(self.labels, self.predicted)
+
+    @property
+    def accuracy(self) -> float:
+        """The share of documents predicted rightly."""
+        return float(accuracy_score(self.labels, self.predicted))
+
+    def class_scores(self) -> list[ClassScore]:
+        """Return precision, recall and F1 of each class, all predictions taken together."""
+        classes = np.unique(self.labels)
+        columns = precision_recall_fscore_support(self.labels, self.predicted, labels=classes, zero_division=0)
+        rows = zip(classes.tolist(), *(column.tolist() for column in columns), strict=True)
+        return [ClassScore(label, p, r, f1, int(n)) for label, p, r, f1, n in rows]
+
+
+def macro_f1(labels: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """Return the mean F1 of the classes that are there."""
+    return float(f1_score(labels, predicted, labels=np.unique(labels), average="macro", zero_division=0))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a corpus is cut into folds, and what had to be changed for it."""
+
+    corpus: Corpus
+    folds: int
+    notes: tuple[str, ...] = ()
+
+
+def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> Plan:
+    """Make folds possible: leave out classes that are too small, or take fewer folds.
+
+    Parameters
+    ----------
+    corpus
+        Labelled texts.
+    folds
+        As many as wished for.
+    min_class_size
+        Classes with fewer documents are left out. Those with a single one always are: they cannot be learned in one
+        fold and tested in another.
+    """
+    if folds < 2:
+        raise InputError(f"found {folds} folds; expected at least 2")
+    notes = []
+    sizes = Counter(corpus.labels)
+    small = {label: size for label, size in sizes.items() if size < max(min_class_size, 2)}
+    if small:
+        shown = ", ".join(f"{label} ({size})" for label, size in list(small.items())[:5]) + (
+            "…" if len(small) > 5 else ""
+        )
+        notes.append(f"{len(small)} classes with fewer than {max(min_class_size, 2)} documents are left out: {shown}")
+        corpus = _without(corpus, set(small))
+    sizes = Counter(corpus.labels)
+    if len(sizes) < 2:
+        raise InputError(
+            f"found {len(sizes)} class{'es' if len(sizes) != 1 else ''} with enough documents; expected at least two"
+        )
+    rarest = min(sizes, key=lambda label: sizes[label])
+    if sizes[rarest] < folds:
+        notes.append(
+            f"the class {rarest!r} has {sizes[rarest]} documents: {sizes[rarest]} folds instead of {folds} "
+            f"(--min-class-size {folds} leaves such classes out instead)"
+        )
+        folds = sizes[rarest]
+    return Plan(corpus, folds, tuple(notes))
+
+
+def _without(corpus: Corpus, labels: set[Any]) -> Corpus:
+    kept = [number for number, label in enumerate(corpus.labels) if label not in labels]
+    return Corpus(
+        texts=[corpus.texts[number] for number in kept],
+        labels=[corpus.labels[number] for number in kept],
+        groups=[corpus.groups[number] for number in kept] if corpus.groups else None,
+        rows=[corpus.rows[number] for number in kept] if corpus.rows else [],
+        name=corpus.name,
+        columns=corpus.columns,
+        notes=corpus.notes,
+    )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What all models and folds share: counted documents and vectors."""
+
+    documents: DocumentWords
+    labels: NDArray[Any]
+    embeddings: Embeddings
+
+
+def prepare(model: TfcrClassifier, corpus: Corpus, progress: Progress | None = None) -> Prepared:
+    """Count the words and load or train the vectors once.
+
+    In-domain word2vec sees the texts of all folds, without their labels, as in the paper.
+    """
+    labels = check_labels(corpus.labels, len(corpus))
+    model.check_parameters()
+    documents = count_words(corpus.texts, model.tokenizer)
+    return Prepared(documents, labels, model.load_embeddings(corpus.texts, progress))
+
+
+def cross_validate(
+    model: TfcrClassifier, corpus: Corpus, *, folds: int = 10, seed: int = 0, progress: Progress | None = None
+) -> Evaluation:
+    """Train on all folds but one and test on that one, in turn.
+
+    Folds are stratified, shuffled and seeded; documents of one group stay together.
+    """
+    return cross_validate_prepared(
+        model, prepare(model, corpus), corpus.groups, folds=folds, seed=seed, progress=progress
+    )
+
+
+def cross_validate_prepared(
+    model: TfcrClassifier,
+    prepared: Prepared,
+    groups: list[Any] | None = None,
+    *,
+    folds: int = 10,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Cross-validate on documents that are counted already."""
+    labels = prepared.labels
+    predicted = np.empty_like(labels)
+    probabilities = np.zeros(len(labels))
+    tested = np.zeros(len(labels), np.int64)
+    scores = []
+    for number, (train, test) in enumerate(_splits(labels, groups, folds, seed)):
+        fitted = clone(model)
+        fitted.fit_counted(prepared.documents.rows(train), labels[train], np.ones(len(train)), prepared.embeddings)
+        predicted[test], probabilities[test] = fitted.predict_counted(prepared.documents.rows(test))
+        tested[test] = number
+        scores.append(macro_f1(labels[test], predicted[test]))
+        if progress is not None:
+            progress(number + 1, folds)
+    return Evaluation(labels, predicted, probabilities, tested, tuple(scores))
+
+
+def _splits(
+    labels: NDArray[Any], groups: list[Any] | None, folds: int, seed: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    places = np.arange(len(labels))
+    if groups is None:
+        yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(places, labels)
+        return
+    if len(set(groups)) < folds:
+        raise InputError(
+            f"found {len(set(groups))} groups for {folds} folds; expected at least as many groups as folds"
+        )
+    numbers = np.unique([str(group) for group in groups], return_inverse=True)[1]
+    yield from StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(places, labels, numbers)
+
+
+def compare(
+    models: Mapping[str, TfcrClassifier],
+    corpus: Corpus,
+    *,
+    folds: int = 10,
+    seed: int = 0,
+    progress: Progress | None = None,
+    prepared: Prepared | None = None,
+) -> dict[str, Evaluation]:
+    """Cross-validate several classifiers on the same folds, words and vectors."""
+    prepared = prepared or prepare(next(iter(models.values())), corpus)
+    results: dict[str, Evaluation] = {}
+    for model in models.values():
+        model.check_parameters()
+    for name, model in models.items():
+        before = len(results) * folds
+        step = None if progress is None else _shifted(progress, before, len(models) * folds)
+        results[name] = cross_validate_prepared(model, prepared, corpus.groups, folds=folds, seed=seed, progress=step)
+    return results
+
+
+def _shifted(progress: Progress, before: int, total: int) -> Progress:
+    return lambda done, _: progress(before + done, total)
+
+
+def fit_on(model: TfcrClassifier, prepared: Prepared) -> TfcrClassifier:
+    """Train on all documents."""
+    return model.fit_counted(prepared.documents, prepared.labels, np.ones(len(prepared.labels)), prepared.embeddings)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How good a model is that was trained on all documents, and what had to be changed to measure it."""
+
+    scores: dict[str, float]
+    notes: tuple[str, ...]
+
+
+def train_and_measure(
+    model: TfcrClassifier,
+    corpus: Corpus,
+    *,
+    folds: int = 5,
+    min_class_size: int = 0,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train a model on all documents, and estimate by cross-validation how good it is (0 folds: do not).
+
+    Classes smaller than `min_class_size` are left out of both.
+    """
+    if min_class_size:
+        corpus = plan_folds(corpus, 2, min_class_size=min_class_size).corpus
+    check_classes(np.unique(check_labels(corpus.labels, len(corpus))))
+    prepared = prepare(model, corpus, progress)
+    scores: dict[str, float] = {}
+    notes: tuple[str, ...] = ()
+    if folds:
+        plan = plan_folds(corpus, folds)
+        kept = [number for number, label in enumerate(corpus.labels) if label in set(plan.corpus.labels)]
+        part = replace(prepared, documents=prepared.documents.rows(np.array(kept)), labels=prepared.labels[kept])
+        result = cross_validate_prepared(model, part, plan.corpus.groups, folds=plan.folds, progress=progress)
+        scores = {f"macro-F1, mean of {plan.folds} folds": result.macro_f1, "accuracy": result.accuracy}
+        notes = plan.notes
+    fit_on(model, prepared)
+    model.training_ |= {"data": Path(corpus.name).name, "columns": list(corpus.columns)}
+    return Trained(scores, notes)
+
+
+def evaluate(model: TfcrClassifier, corpus: Corpus) -> Evaluation:
+    """Score a trained model on labelled texts."""
+    labels = check_labels(corpus.labels, len(corpus))
+    unknown = sorted({str(label) for label in labels.tolist()} - {str(label) for label in model.classes_.tolist()})
+    if unknown:
+        known = ", ".join(map(str, model.classes_.tolist()))
+        raise InputError(f"found the label {unknown[0]!r}, which the model does not know; its classes: {known}")
+    documents = count_words(corpus.texts, model.tokenizer, model.table_.words)
+    predicted, probabilities = model.predict_counted(documents)
+    if labels.dtype.kind != predicted.dtype.kind:
+        labels, predicted = labels.astype(str), predicted.astype(str)
+    score = macro_f1(labels, predicted)
+    return Evaluation(labels, predicted, probabilities, np.zeros(len(labels), np.int64), (score,))

@@ -1,0 +1,43 @@
+"""Predictions for whole tables: the columns that came in, and three more."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from tfcr.corpus.columns import joined_text
+from tfcr.counts import Progress, count_words
+from tfcr.model import TfcrClassifier
+
+BATCH = 5_000
+ADDED = ("predicted", "probability", "unknown_words")
+
+
+def predict_frame(
+    model: TfcrClassifier, frame: pl.DataFrame, text: Sequence[str], *, progress: Progress | None = None
+) -> pl.DataFrame:
+    """Return the table with the predicted class, its probability, and the share of words the model does not know.
+
+    A row without text keeps its place and gets none of the three. A column that already has one of the names stays,
+    and ours gets an underscore.
+    """
+    texts = joined_text(frame, text)
+    used = [row for row, cell in enumerate(texts) if cell is not None]
+    columns: tuple[list[Any], ...] = tuple([None] * frame.height for _ in ADDED)
+    for start in range(0, len(used), BATCH):
+        batch = used[start : start + BATCH]
+        documents = count_words([texts[row] or "" for row in batch], model.tokenizer, model.table_.words)
+        predicted, probabilities = model.predict_counted(documents)
+        for column, values in zip(columns, (predicted, probabilities, documents.unknown_shares()), strict=True):
+            for row, value in zip(batch, values.tolist(), strict=True):
+                column[row] = value
+        if progress is not None:
+            progress(min(start + BATCH, len(used)), len(used))
+    names = [_free_name(name, frame.columns) for name in ADDED]
+    return frame.with_columns(pl.Series(name, values) for name, values in zip(names, columns, strict=True))
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
