@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: demo test test-slow check format bench clean
 
 demo: .venv/core
-	$(BIN)/python examples/demo.py
+	$(BIN)/tfcr demo
 
 test: .venv/dev
 	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90

@@ -1,0 +1,501 @@
+"""Every command through the real entry point, and what each kind of bad input gets."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+
+from tests.conftest import random_corpus
+from tfcr import cli, load
+from tfcr.embeddings import Embeddings
+from tfcr.schemes import SCHEMES
+
+
+class Result(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def command(*arguments: object) -> Result:
+        monkeypatch.setattr(sys, "argv", ["tfcr", *map(str, arguments)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            with pytest.raises(SystemExit) as caught:
+                cli.main()
+        shown = capsys.readouterr()
+        return Result(int(caught.value.code or 0), shown.out, shown.err)
+
+    return command
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "data.csv"
+    corpus = random_corpus()
+    pairs = zip(corpus.texts, corpus.labels, strict=True)
+    rows = [f"{text},{label},g{number % 9}" for number, (text, label) in enumerate(pairs)]
+    path.write_text("text,label,who\n" + "\n".join(rows) + "\n", "utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def vectors_file(data: Path) -> Path:
+    from tests.conftest import random_vectors
+
+    path = data.with_name("vectors.vec")
+    random_vectors(random_corpus()).save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def model(data: Path, vectors_file: Path) -> Path:
+    from tfcr.corpus import read_corpus
+    from tfcr.model import TfcrClassifier
+
+    corpus = read_corpus(data)
+    trained = TfcrClassifier(embeddings=str(vectors_file)).fit(corpus.texts, corpus.labels)
+    trained.training_["columns"] = ["text"]
+    trained.save(data.with_name("model"))
+    return data.with_name("model")
+
+
+# the commands ------------------------------------------------------------------------------------------------------
+
+
+def test_train_saves_a_model_with_a_score_on_its_card(run: Run, data: Path, vectors_file: Path, tmp_path: Path) -> None:
+    result = run("train", data, "-e", vectors_file, "-o", tmp_path / "model")
+    assert result.status == 0
+    assert "note: " in result.err
+    assert "comma-separated, utf-8, 120 rows; text: text, label: label" in result.err
+    assert "macro-F1, mean of 5 folds: 0." in result.out
+    assert f"Next: tfcr predict {tmp_path / 'model'} NEW.csv" in result.out
+    card = (tmp_path / "model" / "README.md").read_text("utf-8")
+    assert "| macro-F1, mean of 5 folds | 0." in card
+    assert load(tmp_path / "model").training_["columns"] == ["text"]
+
+
+def test_train_without_measuring_and_as_json(run: Run, data: Path, vectors_file: Path, tmp_path: Path) -> None:
+    result = run("train", data, "-e", vectors_file, "-o", tmp_path / "model", "--no-cv", "--json", "--head", "lr")
+    assert json.loads(result.out)["scores"] == {}
+    assert "Not measured" in (tmp_path / "model" / "README.md").read_text("utf-8")
+
+
+def test_train_makes_its_own_vectors(run: Run, data: Path, tmp_path: Path) -> None:
+    result = run("train", data, "-o", tmp_path / "model", "--no-cv", "--dimensions", 8)
+    assert result.status == 0
+    assert load(tmp_path / "model").training_["embeddings"] == "w2v"
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_predict_keeps_all_columns_and_adds_three(run: Run, model: Path, ending: str, tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text('id,text,predicted\n007,w0_1 w0_2,old\n008,"",old\n009,w1_1 strange,old\n')
+    target = tmp_path / f"out.{ending}"
+    result = run("predict", model, new, "-o", target)
+    assert result.status == 0
+    assert "1 of 3 rows have no text and get no prediction" in result.err
+    readers: dict[str, Callable[[Path], pl.DataFrame]] = {
+        "csv": lambda path: pl.read_csv(path, infer_schema=False),
+        "tsv": lambda path: pl.read_csv(path, separator="\t", infer_schema=False),
+        "jsonl": pl.read_ndjson,
+        "parquet": pl.read_parquet,
+    }
+    frame = readers[ending](target)
+    assert frame.columns == ["id", "text", "predicted", "predicted_", "probability", "unknown_words"]
+    assert frame["id"].to_list() == ["007", "008", "009"]
+    assert frame["predicted_"][0] == "class 0"
+    assert frame["predicted_"][1] is None
+    assert float(frame["unknown_words"][2]) == 0.5
+
+
+def test_predict_to_standard_output(run: Run, model: Path, data: Path) -> None:
+    lines = run("predict", model, data).out.splitlines()
+    assert lines[0] == "text,label,who,predicted,probability,unknown_words"
+    assert len(lines) == 121
+    first = json.loads(run("predict", model, data, "--json").out.splitlines()[0])
+    assert first["predicted"] == "class 0"
+
+
+def test_evaluate_by_cross_validation(run: Run, data: Path, vectors_file: Path) -> None:
+    result = run("evaluate", data, "-e", vectors_file, "--cv", 3)
+    assert result.status == 0
+    assert "precision" in result.out
+    assert "class 2" in result.out
+    parsed = json.loads(run("evaluate", data, "-e", vectors_file, "--cv", 3, "--json").out)
+    assert parsed[0]["macro_f1"] > 0.7
+    assert len(parsed[0]["folds"]) == 3
+    assert parsed[0]["classes"][0]["documents"] == 40
+
+
+def test_evaluate_compares_schemes_and_writes_predictions(
+    run: Run, data: Path, vectors_file: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "predictions.csv"
+    result = run("evaluate", data, "-e", vectors_file, "--cv", 2, "--scheme", "all", "--predictions", target)
+    assert all(name in result.out for name in SCHEMES)
+    frame = pl.read_csv(target)
+    assert frame.columns == ["row", "scheme", "fold", "label", "predicted", "probability"]
+    assert frame.height == 120 * len(SCHEMES)
+    assert frame.filter(pl.col("scheme") == "tfcr")["row"].to_list() == list(range(1, 121))
+
+
+def test_evaluate_keeps_groups_together(run: Run, data: Path, vectors_file: Path, tmp_path: Path) -> None:
+    target = tmp_path / "predictions.csv"
+    run("evaluate", data, "-e", vectors_file, "--cv", 3, "--group", "who", "--predictions", target)
+    groups = pl.read_csv(data)["who"]
+    folds = pl.read_csv(target).with_columns(groups).group_by("who").agg(pl.col("fold").n_unique())
+    assert folds["fold"].to_list() == [1] * 9
+    result = run("evaluate", data, "-e", vectors_file, "--cv", 10, "--group", "who")
+    assert (result.status, "found 9 groups for 10 folds" in result.err) == (2, True)
+
+
+def test_evaluate_a_model(run: Run, model: Path, data: Path) -> None:
+    result = run("evaluate", model, data)
+    assert "macro-F1" in result.out
+    assert json.loads(run("evaluate", model, data, "--json").out)[0]["accuracy"] > 0.9
+    result = run("evaluate", model)
+    assert (result.status, "and no data" in result.err) == (2, True)
+
+
+def test_explain(run: Run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = run("explain", model, "w0_1 w0_2 strange")
+    assert result.out.startswith("class 0\n")
+    assert "not known: strange" in result.out
+    parsed = json.loads(run("explain", model, "w0_1 w0_2 strange", "--json").out)
+    for label, score in parsed["scores"].items():
+        total = parsed["baseline"][label] + sum(word["contributions"][label] for word in parsed["words"])
+        assert total == pytest.approx(score, abs=1e-6)
+    monkeypatch.setattr("sys.stdin", io.StringIO("w1_1"))
+    assert "w1_1" in run("explain", model, "-").out
+
+
+def test_words_of_data_and_of_a_model(run: Run, data: Path, model: Path) -> None:
+    parsed = json.loads(run("words", data, "--scheme", "tfcr", "--top", 3, "--json").out)
+    assert all(entry["word"].startswith(f"w{label[-1]}_") for label, entries in parsed.items() for entry in entries[:1])
+    assert "class 0" in run("words", model, "--top", 2).out
+    assert "all" in run("words", data, "--scheme", "tfidf").out
+
+
+def test_embeddings_commands(run: Run, data: Path, vectors_file: Path, tmp_path: Path) -> None:
+    assert "wglove-50" in run("embeddings", "list").out
+    assert {row["name"] for row in json.loads(run("embeddings", "list", "--json").out)} >= {"gw2v", "cglove"}
+    facts = json.loads(run("embeddings", "info", vectors_file, "--data", data, "--json").out)
+    assert (facts["words"], facts["dimensions"]) == (24, 8)
+    assert 0.8 < facts["share of the tokens covered"] <= 1
+    assert "dimensions" in run("embeddings", "info", vectors_file).out
+    for ending in ("bin", "txt", "npy", "vec"):
+        target = tmp_path / f"copy.{ending}"
+        assert run("embeddings", "convert", vectors_file, "-o", target).status == 0
+        assert Embeddings.load(target).words == Embeddings.load(vectors_file).words
+        assert (Embeddings.load(target).vectors == Embeddings.load(vectors_file).vectors).all()
+    trained = tmp_path / "trained.vec"
+    assert run("embeddings", "train", data, "-o", trained, "--dimensions", 5, "--epochs", 1).status == 0
+    assert Embeddings.load(trained).dimensions == 5
+    assert run("embeddings", "convert", vectors_file, "-o", tmp_path / "x.doc").status == 2
+
+
+def test_datasets_commands(run: Run) -> None:
+    assert "pydocs" in run("datasets", "list").out
+    assert json.loads(run("datasets", "list", "--json").out)[0]["name"] == "pydocs"
+    assert "asyncio" in run("datasets", "info", "pydocs").out
+    assert json.loads(run("datasets", "info", "pydocs", "--json").out)["classes"]["asyncio"] >= 100
+
+
+@pytest.mark.slow
+def test_demo(run: Run, tmp_path: Path) -> None:
+    result = run("demo", "-o", tmp_path / "model")
+    assert result.status == 0
+    assert "tfcr-log" in result.out
+    assert "Type next:" in result.out
+    assert load(tmp_path / "model").classes_.tolist()
+
+
+def test_every_command_shows_an_example(run: Run) -> None:
+    for command in [
+        ["train"],
+        ["predict"],
+        ["evaluate"],
+        ["explain"],
+        ["words"],
+        ["demo"],
+        ["embeddings", "list"],
+        ["embeddings", "info"],
+        ["embeddings", "convert"],
+        ["embeddings", "train"],
+        ["datasets", "list"],
+        ["datasets", "info"],
+    ]:
+        shown = run(*command, "--help")
+        assert shown.status == 0
+        assert f"  tfcr {' '.join(command)}" in shown.out
+
+
+# a ticket export from a German office ------------------------------------------------------------------------------
+
+
+def german_tickets(path: Path) -> Path:
+    topics = {
+        "Drucker": ["Der Drucker druckt nicht", "Papierstau am Drucker", "Toner leer, bitte Tinte für Drucker"],
+        "Zugang": [
+            "Passwort zurücksetzen",
+            "Zugang gesperrt, Passwort läuft ab",
+            "Anmeldung geht nicht, Passwort falsch",
+        ],
+        "Störung": ["Netzwerk fällt aus", "Größere Störung im Netzwerk", "Internet ist langsam, Netzwerk gestört"],
+    }
+    lines = ["Nr;Betreff;Nachricht;Warteschlange"]
+    for number in range(90):
+        label = list(topics)[number % 3]
+        text = topics[label][number // 3 % 3]
+        lines.append(f'{number};{text};"Grüße,\r\nTicket {number}; danke für „Hilfe“ – {text}";{label}')
+    lines += [
+        "90;;;Drucker",
+        ";;;",
+        "91;Kaffee;Die Maschine ist kaputt;Küche",
+        "92;Kaffee leer;;Küche",
+        "93;Tee;;Küche",
+    ]
+    path.write_bytes("\r\n".join(lines).encode("cp1252") + b"\r\n")
+    return path
+
+
+def test_a_german_ticket_export_needs_no_option_but_the_columns(run: Run, tmp_path: Path) -> None:
+    export = german_tickets(tmp_path / "Tickets 2026.csv")
+    columns = ["--text", "Betreff", "--text", "Nachricht"]
+    result = run("train", export, *columns, "--label", "Warteschlange", "-o", tmp_path / "model")
+    assert result.status == 0, result.err
+    assert "semicolon-separated, cp1252, 95 rows; text: Betreff + Nachricht, label: Warteschlange" in result.err
+    assert "2 of 95 rows have no text and are left out (row 91, 92)" in result.err
+    assert "the class 'Küche' has 3 documents: 3 folds instead of 5" in result.err
+    result = run("predict", tmp_path / "model", export, "-o", tmp_path / "out.csv")
+    assert result.status == 0, result.err
+    frame = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
+    assert frame.columns[:4] == ["Nr", "Betreff", "Nachricht", "Warteschlange"]
+    right = (frame["predicted"] == frame["Warteschlange"])[:90]
+    assert right.sum() >= 85
+    assert "Grüße,\r\nTicket 0; danke für „Hilfe“ – Der Drucker druckt nicht" in frame["Nachricht"].to_list()
+
+
+# bad input: refused ------------------------------------------------------------------------------------------------
+
+
+def bad(tmp_path: Path, name: str, content: bytes) -> Path:
+    (tmp_path / name).write_bytes(content)
+    return tmp_path / name
+
+
+REFUSED: dict[str, tuple[Callable[[Path], list[object]], str]] = {
+    "missing file": (lambda t: ["evaluate", t / "no.csv"], "no.csv does not exist; expected a data file"),
+    "empty file": (lambda t: ["evaluate", bad(t, "e.csv", b"")], "e.csv is empty"),
+    "wrong column": (
+        lambda t: ["evaluate", bad(t, "a.csv", b"text,label\na,x\n"), "--text", "txt"],
+        "unknown column for --text 'txt'; known: text, label. Did you mean 'text'?",
+    ),
+    "unknown scheme": (
+        lambda t: ["evaluate", bad(t, "a.csv", b"text,label\na,x\na,x\nb,y\nb,y\n"), "--scheme", "tf-cr", "-e", "w2v"],
+        "unknown scheme 'tf-cr'; known: none, tfidf",
+    ),
+    "unknown head": (
+        lambda t: ["evaluate", bad(t, "a.csv", b"text,label\na,x\na,x\nb,y\nb,y\n"), "--head", "forest"],
+        "unknown head 'forest'; known: lr, svm, ridge",
+    ),
+    "unknown tokenizer": (
+        lambda t: ["words", bad(t, "a.csv", b"text,label\na,x\nb,y\n"), "--tokenizer", "letters"],
+        "unknown tokenizer 'letters'; known: paper, words",
+    ),
+    "one class only": (
+        lambda t: ["train", bad(t, "a.csv", b"text,label\na,x\nb,x\n"), "-o", t / "m"],
+        "found one class only, 'x'",
+    ),
+    "not in the encoding": (
+        lambda t: ["evaluate", bad(t, "a.csv", "text,label\ngröße,x\n".encode("cp1252")), "--encoding", "utf-8"],
+        "a.csv: byte 13, in line 2, is not utf-8",
+    ),
+    "damaged vectors": (
+        lambda t: [
+            "evaluate",
+            bad(t, "a.csv", b"text,label\na,x\na,x\nb,y\nb,y\n"),
+            "-e",
+            bad(t, "v.txt", b"a 1 2\nb 1\n"),
+        ],
+        "v.txt, line 2: found 1 numbers after the word; expected 2",
+    ),
+    "missing vectors": (
+        lambda t: ["evaluate", bad(t, "a.csv", b"text,label\na,x\na,x\nb,y\nb,y\n"), "-e", "no.bin"],
+        "no.bin does not exist",
+    ),
+    "no model": (lambda t: ["predict", t, bad(t, "a.csv", b"text\na\n")], "is no model: it has no config.json"),
+    "folder with other things": (
+        lambda t: ["train", bad(t, "a.csv", b"text,label\na,x\nb,y\n"), "-o", t],
+        "holds a.csv and no model; give a new or empty folder",
+    ),
+    "output of unknown kind": (
+        lambda t: ["predict", t, bad(t, "a.csv", b"text\na\n"), "-o", t / "out.doc"],
+        "unknown format to write 'doc'; known: csv, tsv, jsonl, parquet",
+    ),
+    "output nowhere": (
+        lambda t: ["predict", t, bad(t, "a.csv", b"text\na\n"), "-o", t / "no" / "out.csv"],
+        "does not exist; make it first: mkdir -p",
+    ),
+    "option that is none": (lambda t: ["train", "--txt", "x"], "No such option"),
+    "option missing": (lambda t: ["train", "x.csv"], "Missing option"),
+    "command that is none": (lambda t: ["trian"], "No such command"),
+    "number that is none": (lambda t: ["evaluate", "x", "--cv", "ten"], "Invalid value for '--cv'"),
+    "folds": (lambda t: ["evaluate", bad(t, "a.csv", b"text,label\na,x\nb,y\n"), "--cv", "1"], "found 1 folds"),
+    "quoting": (lambda t: ["evaluate", t / "a.csv", "--quoting", "single"], "found --quoting single; expected none"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_refused_in_one_line_with_status_2(kind: str, run: Run, tmp_path: Path) -> None:
+    arguments, message = REFUSED[kind]
+    result = run(*arguments(tmp_path))
+    assert result.status == 2, result
+    lines = [line for line in result.err.splitlines() if not line.startswith("note: ")]
+    assert len(lines) == 1, result.err
+    assert lines[0].startswith("tfcr: ")
+    assert message in lines[0]
+    assert result.out == ""
+    assert not (tmp_path / "m").exists()
+
+
+def test_archives_that_are_dangerous(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tfcr.corpus import tables
+
+    path = tmp_path / "evil.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo("x/../../evil/1")
+        member.size = 4
+        archive.addfile(member, io.BytesIO(b"text"))
+    result = run("evaluate", path)
+    assert (result.status, "leads out of its folder" in result.err) == (2, True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["evil.tar.gz"]
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo("x/1")
+        member.size = 50_000_000
+        archive.addfile(member, io.BytesIO(bytes(50_000_000)))
+    monkeypatch.setattr(tables, "MOST_HARMLESS", 1_000_000)
+    result = run("evaluate", path)
+    assert (result.status, "unpacks to more than" in result.err) == (2, True)
+
+
+def test_a_full_disk(run: Run, model: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    target = tmp_path / "out.csv"
+    target.write_text("precious")
+    monkeypatch.setattr("os.fsync", full)
+    result = run("predict", model, data, "-o", target)
+    assert result.status == 2
+    assert "No space left on device" in result.err
+    assert target.read_text() == "precious"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+    result = run("train", data, "-o", tmp_path / "m", "--no-cv", "--dimensions", 4)
+    assert (result.status, "cannot write the model to" in result.err) == (2, True)
+
+
+def test_a_read_only_place(run: Run, data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("os.access", lambda *arguments: False)  # root may write anywhere, so that chmod tests nothing
+    result = run("train", data, "-o", tmp_path / "m")
+    assert (result.status, "is not a folder one may write to" in result.err) == (2, True)
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONUNBUFFERED": "1"}
+
+
+def test_ctrl_c_stops_with_130_and_leaves_nothing(tmp_path: Path) -> None:
+    data = tmp_path / "big.csv"
+    corpus = random_corpus(3000)
+    rows = [f"{text},{label}\n" for text, label in zip(corpus.texts, corpus.labels, strict=True)]
+    data.write_text("text,label\n" + "".join(rows * 10))
+    command = [sys.executable, "-m", "tfcr.cli", "train", str(data), "-o", str(tmp_path / "model")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True)
+    assert process.stderr is not None
+    assert "rows" in process.stderr.readline()  # the file is read: the long work begins
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert time.monotonic() - began < 5
+    assert "Traceback" not in err
+    assert out == ""
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_reader_that_goes_away(model: Path, data: Path) -> None:
+    command = f"'{sys.executable}' -m tfcr.cli predict '{model}' '{data}' '{data}' | head -n 1"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=environment())
+    assert result.stdout.startswith("text,label,who,predicted")
+    assert "Traceback" not in result.stderr
+
+
+def test_standard_input(data: Path) -> None:
+    command = [sys.executable, "-m", "tfcr.cli", "words", "-", "--top", "2"]
+    result = subprocess.run(command, input=data.read_bytes(), capture_output=True, check=True, env=environment())
+    assert b"class 0" in result.stdout
+
+
+# bad input: reported, and the work goes on -------------------------------------------------------------------------
+
+
+def test_what_is_odd_is_reported_and_the_work_goes_on(run: Run, tmp_path: Path) -> None:
+    rows = [("good film 💚", 1), ("bad film \x07", 2)] * 6
+    lines = [f"{text},{label}" for text, label in rows]
+    lines += [",1", "no label,", "u\u0308ber good,1", "über bad,2", "one of a kind,3"]
+    path = tmp_path / "odd.csv"
+    path.write_text("text,label\n" + "\n".join(lines) + "\n", "utf-8")
+    result = run("evaluate", path, "--cv", 9, "--dimensions", 4)
+    assert result.status == 0, result.err
+    for message in (
+        "1 of 17 rows have no text and are left out (row 13)",
+        "1 of 17 rows have no label and are left out (row 14)",
+        "10 rows repeat the text and label of another",
+        "the labels are numbers (1, 2, 3); each is taken as a class of its own",
+        "1 classes with fewer than 2 documents are left out: 3 (1)",
+        "the class 1 has 7 documents: 7 folds instead of 9",
+        "word2vec is trained once on the texts of all folds, without their labels",
+    ):
+        assert f"note: {message}" in result.err, message
+
+
+def test_small_classes_can_be_left_out(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n" + "good a,x\nbad b,y\n" * 5 + "rare c,z\n" * 3)
+    result = run("evaluate", path, "--cv", 5, "--min-class-size", 5, "--dimensions", 4)
+    assert result.status == 0
+    assert "1 classes with fewer than 5 documents are left out: z (3)" in result.err
+
+
+def test_low_coverage_is_reported(run: Run, data: Path, tmp_path: Path) -> None:
+    few = bad(tmp_path, "few.txt", b"common1 1 2\nw0_1 3 4\n")
+    result = run("evaluate", data, "-e", few, "--cv", 2)
+    assert result.status == 0
+    assert "of the running words" in result.err
+
+
+def test_a_document_of_ten_megabytes(run: Run, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("text\n" + "w0_1 common1 " * 800_000 + "\nw1_1\n")
+    result = run("predict", model, path, "-o", tmp_path / "out.parquet")
+    assert result.status == 0
+    assert pl.read_parquet(tmp_path / "out.parquet")["predicted"].to_list()[0] == "class 0"

@@ -1,0 +1,87 @@
+"""The examples of README and docs run, and what is generated is up to date."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", path.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return ["\n".join(line.removeprefix(indent) for line in code.split("\n")) for indent, code in found]
+
+
+def tickets() -> tuple[list[str], list[str]]:
+    topics = {
+        "hardware": ["the printer does not print", "paper jam in the printer", "the screen of my computer is dark"],
+        "accounts": ["please reset my password", "my password does not work", "i cannot log in to my account"],
+        "network": ["the network is slow", "no internet in room 12", "the network is down again"],
+    }
+    texts, labels = [], []
+    for number in range(60):
+        label = list(topics)[number % 3]
+        texts.append(f"{topics[label][number // 3 % 3]}, ticket {number}")
+        labels.append(label)
+    return texts, labels
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a folder with the files that the examples speak of."""
+    texts, labels = tickets()
+    rows = [f'{n},Ticket,"{text}",{label}' for n, (text, label) in enumerate(zip(texts, labels, strict=True))]
+    (tmp_path / "tickets.csv").write_text("\n".join(["id,subject,body,queue", *rows]) + "\n")
+    (tmp_path / "new.csv").write_text("id,subject,body\n1,Help,the printer is broken\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", [path for path in DOCS if blocks(path, "python")], ids=lambda path: path.name)
+def test_python_examples_run(path: Path, folder: Path) -> None:
+    texts, labels = tickets()
+    names: dict[str, Any] = {"texts": texts, "labels": labels}
+    for code in blocks(path, "python"):
+        exec(compile(code, str(path), "exec"), names)
+
+
+@pytest.mark.parametrize("path", [path for path in DOCS if blocks(path, "sh")], ids=lambda path: path.name)
+def test_shell_examples_run(path: Path, folder: Path) -> None:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for code in blocks(path, "sh"):
+        command = ["bash", "-euo", "pipefail", "-c", code]
+        result = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+        assert result.returncode == 0, f"{code}\n{result.stderr}"
+
+
+def test_the_command_reference_is_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("make_commands", ROOT / "docs" / "make_commands.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "commands.md").read_text("utf-8") == module.reference(), "run: python docs/make_commands.py"
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\[[^\]\"]+\]\((?!https?:)([^)#]+)\)", path.read_text("utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+def test_every_row_of_the_tables_is_in_the_docs() -> None:
+    from tfcr.corpus import READERS
+    from tfcr.heads import HEADS
+    from tfcr.schemes import SCHEMES
+    from tfcr.tokenizers import TOKENIZERS
+
+    text = "\n".join(path.read_text("utf-8") for path in DOCS)
+    for name in [*SCHEMES, *HEADS, *TOKENIZERS, *READERS]:
+        assert f"`{name}`" in text or f" {name}" in text, name
