@@ -1,0 +1,89 @@
+"""Cross-validation against scikit-learn's, and folds that had to be changed."""
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import f1_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+from tfcr import Embeddings, TfcrClassifier
+from tfcr.corpus import Corpus
+from tfcr.errors import InputError
+from tfcr.evaluation import compare, cross_validate, evaluate, plan_folds, train_and_measure
+from tfcr.tabular import predict_frame
+
+
+def test_cross_validation_is_scikit_learns(corpus: Corpus, vectors: Embeddings) -> None:
+    model = TfcrClassifier(embeddings=vectors)
+    ours = cross_validate(model, corpus, folds=4, seed=3)
+    folds = StratifiedKFold(4, shuffle=True, random_state=3)
+    theirs = cross_val_predict(model, corpus.texts, corpus.labels, cv=folds)
+    np.testing.assert_array_equal(ours.predicted, theirs)
+    scores = [
+        f1_score(np.array(corpus.labels)[test], theirs[test], average="macro")
+        for _, test in folds.split(corpus.texts, corpus.labels)
+    ]
+    assert ours.fold_scores == pytest.approx(scores)
+    assert ours.macro_f1 == pytest.approx(np.mean(scores))
+    assert ours.spread == pytest.approx(np.std(scores))
+    assert ours.pooled_macro_f1 == pytest.approx(f1_score(corpus.labels, theirs, average="macro"))
+    assert ours.accuracy == pytest.approx(np.mean(theirs == np.array(corpus.labels)))
+    assert sum(score.documents for score in ours.class_scores()) == 120
+
+
+def test_comparing_shows_progress_over_all(corpus: Corpus, vectors: Embeddings) -> None:
+    seen: list[tuple[int, int]] = []
+    models = {name: TfcrClassifier(embeddings=vectors, scheme=name) for name in ("none", "tfcr")}
+    results = compare(models, corpus, folds=2, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert results["none"].macro_f1 < results["tfcr"].macro_f1
+
+
+def test_folds_that_cannot_be() -> None:
+    corpus = Corpus(list("abcdefg"), ["x", "x", "x", "y", "y", "y", "z"])
+    plan = plan_folds(corpus, 5)
+    assert (plan.folds, len(plan.corpus)) == (3, 6)
+    assert "1 classes with fewer than 2 documents are left out: z (1)" in plan.notes
+    with pytest.raises(InputError, match="found 1 folds; expected at least 2"):
+        plan_folds(corpus, 1)
+    with pytest.raises(InputError, match="found 0 classes with enough documents"):
+        plan_folds(corpus, 2, min_class_size=4)
+
+
+def test_training_measures_what_it_saves(corpus: Corpus, vectors: Embeddings) -> None:
+    model = TfcrClassifier(embeddings=vectors)
+    rare = Corpus([*corpus.texts, "w0_1 rare"], [*corpus.labels, "rare"], name="some/where.csv", columns=("text",))
+    trained = train_and_measure(model, rare, folds=3)
+    assert list(trained.scores) == ["macro-F1, mean of 3 folds", "accuracy"]
+    assert "rare" in model.classes_
+    assert model.training_["data"] == "where.csv"
+    assert "rare" not in train_and_measure(model, rare, folds=0, min_class_size=2).scores
+    assert "rare" not in model.classes_
+
+
+def test_a_model_is_scored_on_other_texts(corpus: Corpus, vectors: Embeddings) -> None:
+    model = TfcrClassifier(embeddings=vectors).fit(corpus.texts, corpus.labels)
+    result = evaluate(model, corpus)
+    assert result.accuracy == model.score(corpus.texts, corpus.labels)
+    with pytest.raises(
+        InputError, match="found the label 'other', which the model does not know; its classes: class 0"
+    ):
+        evaluate(model, Corpus(["a"], ["other"]))
+
+
+def test_labels_of_another_type_are_compared_as_text(corpus: Corpus, vectors: Embeddings) -> None:
+    model = TfcrClassifier(embeddings=vectors).fit(corpus.texts, [label[-1] for label in corpus.labels])
+    numbers = Corpus(corpus.texts, [int(label[-1]) for label in corpus.labels])
+    assert evaluate(model, numbers).accuracy > 0.9
+
+
+def test_predictions_for_a_table(corpus: Corpus, vectors: Embeddings) -> None:
+    model = TfcrClassifier(embeddings=vectors).fit(corpus.texts, corpus.labels)
+    frame = pl.DataFrame({"a": ["w0_1", None, "w1_1 strange"], "b": ["w0_2", " ", None]})
+    seen: list[tuple[int, int]] = []
+    found = predict_frame(model, frame, ["a", "b"], progress=lambda done, total: seen.append((done, total)))
+    assert found["predicted"].to_list()[:2] == ["class 0", None]
+    assert found["unknown_words"].to_list() == [0, None, 0.5]
+    assert seen == [(2, 2)]
+    expected = model.predict_proba(["w0_1\nw0_2"]).max()
+    assert found["probability"][0] == pytest.approx(expected)
