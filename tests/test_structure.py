@@ -11,11 +11,13 @@ import tfcr
 SOURCE = Path(tfcr.__file__).parent
 
 STAGES = [
+    "kernels",
     "errors",
     "files",
     "wordlist",
     "corpus",
     "tokenizers",
+    "bytecounts",
     "counts",
     "schemes",
     "embeddings",

@@ -17,6 +17,9 @@ from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, Tokenizer, check_to
 
 Floats = NDArray[np.floating[Any]]
 Labels = NDArray[Any]
+WORTH_COMPILED_CODE = 1_000_000
+"""Texts of so many characters are counted by compiled code; fewer are counted before it is loaded."""
+
 Progress = Callable[[int, int], None]
 """Called with the work done and the work in all."""
 
@@ -95,8 +98,15 @@ def count_words(
     vocabulary
         The words to count, if not all; they keep their order. Others still add to a document's length.
     """
-    tokenize = _checked(resolve_tokenizer(tokenizer))
-    documents = [tokenize(text) for text in check_texts(texts)]
+    checked = check_texts(texts)
+    resolved = resolve_tokenizer(tokenizer)
+    if isinstance(resolved, Tokenizer) and resolved.table and sum(map(len, checked)) >= WORTH_COMPILED_CODE:
+        from tfcr.bytecounts import count_bytes  # noqa: PLC0415 - numba loads slowly, and small jobs need none
+
+        fast = count_bytes(checked, resolved, vocabulary)
+        return DocumentWords(fast.words, fast.matrix, fast.lengths)
+    tokenize = _checked(resolved)
+    documents = [tokenize(text) for text in checked]
     lengths = np.fromiter(map(len, documents), np.int64, len(documents))
     known = sorted(set().union(*documents)) if vocabulary is None else vocabulary
     numbers = dict(zip(known, range(len(known)), strict=True))

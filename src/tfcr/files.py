@@ -19,6 +19,19 @@ def cache_folder(name: str) -> Path:
     return folder
 
 
+def kernel_cache() -> Path | None:
+    """Return the folder for compiled code; None where the user's cache cannot be written.
+
+    A cache of code is as trusted as code: it is open to its user alone, and nobody's else is used.
+    """
+    try:
+        folder = cache_folder("kernels")
+        folder.chmod(0o700)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
 def data_folders() -> list[Path]:
     """Return the folders that datasets and vectors are looked for in: those named by TFCR_DATA, else usual ones."""
     if given := os.environ.get("TFCR_DATA"):

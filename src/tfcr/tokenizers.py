@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tfcr.errors import InputError, MissingExtraError, look_up
 
 DEFAULT_TOKENIZER = "words"
@@ -40,12 +43,21 @@ class Tokenizer:
         Gives the same tokens with their positions in the prepared text.
     lower
         Whether preparing a text lower-cases it.
+    table
+        Gives, for each code point, what compiled code does with it (see kernels.tokens); None where no such table can
+        say what a token is.
     """
 
     name: str
     find: Callable[[str], list[str]]
     locate: Callable[[str], Iterator[Token]]
     lower: bool = True
+    table: Callable[[], bytes] | None = None
+
+    def actions(self) -> NDArray[np.uint8]:
+        """Return what compiled code does with each code point; only for a tokeniser that has a table."""
+        assert self.table is not None  # noqa: S101 - asked for by the caller
+        return np.frombuffer(self.table(), np.uint8)
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of `text`, in order.
@@ -245,13 +257,48 @@ def _composing_runs(text: str) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
+# tables for compiled code ------------------------------------------------------------------------------------------
+
+_END, _MORE, _KEEP, _SKIP = 0, 1, 2, 3
+
+
+@cache
+def _all_characters() -> str:
+    return "".join(map(chr, range(sys.maxunicode + 1)))
+
+
+def _table(default: int, *rules: tuple[str, int]) -> bytes:
+    """Return an action for each code point: the default, or that of the last pattern which it matches."""
+    actions = bytearray([default]) * (sys.maxunicode + 1)
+    for pattern, action in rules:
+        for run in re.compile(f"(?:{pattern})+", re.DOTALL).finditer(_all_characters()):
+            actions[run.start() : run.end()] = bytes([action]) * (run.end() - run.start())
+    return bytes(actions)
+
+
+@cache
+def _paper_table() -> bytes:
+    return _table(_SKIP, (r"\s", _END), (r"[^\W_]", _KEEP))
+
+
+@cache
+def _words_table() -> bytes:
+    inside = _word_pattern().pattern.removeprefix(r"\w").removesuffix("*")
+    return _table(_END, (inside, _MORE), (r"\w", _KEEP))
+
+
+@cache
+def _whitespace_table() -> bytes:
+    return _table(_KEEP, (r"\s", _END))
+
+
 TOKENIZERS: dict[str, Tokenizer] = {
     # the author's program: lower case, delete what is neither a word character nor white space, split
-    "paper": Tokenizer("paper", _paper_find, _paper_locate),
+    "paper": Tokenizer("paper", _paper_find, _paper_locate, table=_paper_table),
     # maximal runs of letters, digits, marks and underscores, in lower case
-    "words": Tokenizer("words", _words_find, _words_locate),
+    "words": Tokenizer("words", _words_find, _words_locate, table=_words_table),
     # for text that is tokenised already: split on white space, keep the case
-    "whitespace": Tokenizer("whitespace", str.split, _whitespace_locate, lower=False),
+    "whitespace": Tokenizer("whitespace", str.split, _whitespace_locate, lower=False, table=_whitespace_table),
     # Chinese, by the segmenter jieba (extra zh); tokens without a letter or digit are left out
     "jieba": Tokenizer("jieba", _jieba_find, _jieba_locate),
 }

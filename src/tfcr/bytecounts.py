@@ -1,0 +1,182 @@
+"""The fast path of counting: tokens found and counted in UTF-8 bytes by compiled code, on several threads.
+
+It gives the same words, order and counts as the plain path; a text becomes bytes by the tokeniser's own `prepare`, so
+that lower-casing and composing are Python's.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tfcr.files import kernel_cache
+from tfcr.kernels import compiling
+from tfcr.tokenizers import Tokenizer
+from tfcr.wordlist import decode_words, encode_words
+
+compiling.use_cache(kernel_cache())
+
+from tfcr.kernels.tokens import count_documents, fill_slots  # noqa: E402 - it compiles into that cache
+
+T = TypeVar("T", bound=np.generic)
+
+BATCH_CHARACTERS = 1 << 22
+"""Texts counted by one call of compiled code: small enough that Ctrl-C need not wait."""
+
+
+@dataclass(frozen=True)
+class CountedBytes:
+    """Words, counts (n_documents, n_words) and lengths (n_documents,), as in DocumentWords."""
+
+    words: Sequence[str]
+    matrix: sp.csr_array
+    lengths: NDArray[np.int64]
+
+
+def count_bytes(
+    texts: Sequence[str], tokenizer: Tokenizer, vocabulary: Sequence[str] | None = None, threads: int | None = None
+) -> CountedBytes:
+    """Count the words of texts with a tokeniser that has a table of actions."""
+    actions = tokenizer.actions()
+    n_threads = max(1, min(threads or os.cpu_count() or 1, len(texts)))
+    bounds = np.linspace(0, len(texts), n_threads + 1).astype(int).tolist()
+    parts = [texts[start:end] for start, end in pairwise(bounds)]
+    counters = [_Counter(tokenizer, actions, vocabulary) for _ in parts]
+    with ThreadPoolExecutor(n_threads) as pool:
+        futures = [pool.submit(counter.count, part) for counter, part in zip(counters, parts, strict=True)]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            for counter in counters:
+                counter.stopped = True
+            raise
+    return _merged(counters, vocabulary)
+
+
+class _Counter:
+    """Counts the documents of one thread; its words grow from batch to batch."""
+
+    def __init__(self, tokenizer: Tokenizer, actions: NDArray[np.uint8], vocabulary: Sequence[str] | None) -> None:
+        self.tokenizer = tokenizer
+        self.actions = actions
+        self.adding = vocabulary is None
+        self.stopped = False
+        self.arena, self.word_starts = _copies(*encode_words(vocabulary or []))
+        self.n_words = len(self.word_starts) - 1
+        self.used = len(self.arena)
+        self.entries: list[NDArray[np.int32]] = []
+        self.counts: list[NDArray[np.int32]] = []
+        self.sizes: list[NDArray[np.int64]] = []
+        self.lengths: list[NDArray[np.int64]] = []
+        self.seen_in = np.full(self.n_words, -1, np.int64)
+        self.entry_of = np.zeros(self.n_words, np.int64)
+        self._make_slots(1 << 16)
+
+    def count(self, texts: Sequence[str]) -> None:
+        """Count texts, batch by batch."""
+        for batch in _batches(texts):
+            if self.stopped:
+                return
+            encoded = [self.tokenizer.prepare(text).encode("utf-8", "surrogatepass") for text in batch]
+            starts = np.zeros(len(encoded) + 1, np.int64)
+            np.cumsum([len(text) for text in encoded], out=starts[1:])
+            self._count_batch(np.frombuffer(b"".join(encoded), np.uint8), starts)
+
+    def words(self) -> list[str]:
+        """Return the words in the order of their numbers."""
+        return decode_words(self.arena[: self.used], self.word_starts[: self.n_words + 1])
+
+    def _count_batch(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> None:
+        n_documents = len(starts) - 1
+        room = len(text) // 2 + n_documents + 1
+        entries, counts = np.empty(room, np.int32), np.empty(room, np.int32)
+        entry_starts, lengths = np.zeros(n_documents + 1, np.int64), np.empty(n_documents, np.int64)
+        longest = int(np.diff(starts).max(initial=0))
+        state = np.array([self.used, self.n_words, 0])
+        document = 0
+        self._make_room(longest)
+        self.seen_in[:] = -1
+        while True:
+            document = count_documents(
+                text, starts, document, self.actions, self.adding, self.slots, self.slot_hashes, self.arena,
+                self.word_starts, self.seen_in, self.entry_of, entries, counts, entry_starts, lengths, state,
+            )  # fmt: skip
+            self.used, self.n_words = int(state[0]), int(state[1])
+            if document == n_documents:
+                break
+            self._make_room(longest)
+        n_entries = int(state[2])
+        self.entries.append(entries[:n_entries].copy())
+        self.counts.append(counts[:n_entries].copy())
+        self.sizes.append(np.diff(entry_starts))
+        self.lengths.append(lengths)
+
+    def _make_room(self, document_bytes: int) -> None:
+        """Grow what the next document might not fit into, to twice its size."""
+        tokens = (document_bytes + 1) // 2 if self.adding else 0
+        if self.used + document_bytes + 4 > len(self.arena):
+            self.arena = _grown(self.arena, 2 * (self.used + document_bytes) + (1 << 16))
+        if self.n_words + tokens + 2 > len(self.seen_in):
+            size = 2 * (self.n_words + tokens) + (1 << 12)
+            self.seen_in = _grown(self.seen_in, size, fill=-1)
+            self.entry_of = _grown(self.entry_of, size)
+            self.word_starts = _grown(self.word_starts, size + 1)
+        if 2 * (self.n_words + tokens) > len(self.slots):
+            self._make_slots(2 * (self.n_words + tokens))
+
+    def _make_slots(self, at_least: int) -> None:
+        size = 1 << max(16, (2 * max(at_least, 2 * self.n_words)).bit_length())
+        self.slots = np.full(size, -1, np.int32)
+        self.slot_hashes = np.zeros(size, np.uint64)
+        fill_slots(self.arena, self.word_starts, self.n_words, self.slots, self.slot_hashes)
+
+
+def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    start = size = 0
+    for number, text in enumerate(texts):
+        size += len(text)
+        if size >= BATCH_CHARACTERS:
+            yield texts[start : number + 1]
+            start, size = number + 1, 0
+    if start < len(texts):
+        yield texts[start:]
+
+
+def _merged(counters: Sequence[_Counter], vocabulary: Sequence[str] | None) -> CountedBytes:
+    """Give the words of all threads one numbering, in sorted order, and put their documents one after the other."""
+    if vocabulary is None:
+        found = [counter.words() for counter in counters]
+        words: Sequence[str] = sorted(set().union(*found))
+        numbers = dict(zip(words, range(len(words)), strict=True))
+        places = [np.fromiter(map(numbers.__getitem__, names), np.int32, len(names)) for names in found]
+    else:
+        words = vocabulary
+        places = [np.arange(len(words), dtype=np.int32) for _ in counters]
+    columns = [place[entries] for counter, place in zip(counters, places, strict=True) for entries in counter.entries]
+    sizes = [np.zeros(1, np.int64), *(size for counter in counters for size in counter.sizes)]
+    counts = [count for counter in counters for count in counter.counts]
+    lengths = [length for counter in counters for length in counter.lengths]
+    indptr = np.cumsum(np.concatenate(sizes))
+    data = np.concatenate(counts) if counts else np.zeros(0, np.int32)
+    indices = np.concatenate(columns) if columns else np.zeros(0, np.int32)
+    small = len(data) < np.iinfo(np.int32).max
+    matrix = sp.csr_array((data, indices, indptr.astype(np.int32) if small else indptr), (len(indptr) - 1, len(words)))
+    matrix.sort_indices()
+    return CountedBytes(words, matrix, np.concatenate(lengths) if lengths else np.zeros(0, np.int64))
+
+
+def _copies(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    return text.copy(), offsets.copy()
+
+
+def _grown(array: NDArray[T], size: int, fill: int = 0) -> NDArray[T]:
+    grown = np.full(size, fill, array.dtype)
+    grown[: len(array)] = array
+    return grown

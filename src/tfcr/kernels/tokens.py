@@ -1,0 +1,165 @@
+"""Tokenise and count over UTF-8 bytes, without making a string of any token.
+
+What to do with a character is said by a table over all code points, so that one kernel serves all tokenisers: END ends
+a token, KEEP is appended to it, MORE is appended to one that has begun, SKIP is passed over.
+Arrays are of fixed size in here and grown by the caller between calls; growing them here was five times slower.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.kernels.compiling import compiled
+
+END, MORE, KEEP, SKIP = 0, 1, 2, 3
+
+_FIRST_HASH = np.uint64(1469598103934665603)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+
+
+@compiled
+def count_documents(  # noqa: PLR0912, PLR0915 - one pass, nothing to call from its inside
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    document: int,
+    actions: NDArray[np.uint8],
+    adding: bool,
+    slots: NDArray[np.int32],
+    slot_hashes: NDArray[np.uint64],
+    arena: NDArray[np.uint8],
+    word_starts: NDArray[np.int64],
+    seen_in: NDArray[np.int64],
+    entry_of: NDArray[np.int64],
+    words: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    entry_starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    state: NDArray[np.int64],
+) -> int:
+    """Count documents from number `document` on; stop before one that might not fit, and return its number.
+
+    Parameters
+    ----------
+    text, starts
+        All documents' bytes, and where each starts; the last start is the end.
+    actions
+        One of END, MORE, KEEP, SKIP for each code point.
+    adding
+        Whether a word that is not known gets a number, or is passed over.
+    slots, slot_hashes
+        Hash table of word numbers, -1 where empty; its size is a power of two.
+    arena, word_starts
+        The bytes of the words, one after the other.
+    seen_in, entry_of
+        For each word, the last document that held it, and the entry there.
+    words, counts, entry_starts
+        The result: entries of word and count, and where each document's start.
+    lengths
+        The tokens of each document, the unknown ones too.
+    state
+        The bytes of the arena used, the words known, the entries written.
+    """
+    used, n_words, n_entries = state[0], state[1], state[2]
+    mask = slots.shape[0] - 1
+    n_documents = starts.shape[0] - 1
+    while document < n_documents:
+        at, end = starts[document], starts[document + 1]
+        size = end - at
+        tokens = (size + 1) // 2  # a token and what ends it take two bytes
+        if (
+            used + size + 4 > arena.shape[0]
+            or n_entries + tokens > words.shape[0]
+            or (adding and (n_words + tokens + 1 > seen_in.shape[0] or 2 * (n_words + tokens) > slots.shape[0]))
+        ):
+            break
+        n_tokens = 0
+        while at < end:
+            written = used
+            hashed = _FIRST_HASH
+            while at < end:
+                byte = text[at]
+                if byte < 0x80:
+                    code, width = np.int64(byte), 1
+                elif byte < 0xE0:
+                    code, width = (np.int64(byte & 31) << 6) | (text[at + 1] & 63), 2
+                elif byte < 0xF0:
+                    code = (np.int64(byte & 15) << 12) | (np.int64(text[at + 1] & 63) << 6) | (text[at + 2] & 63)
+                    width = 3
+                else:
+                    code = (np.int64(byte & 7) << 18) | (np.int64(text[at + 1] & 63) << 12)
+                    code |= (np.int64(text[at + 2] & 63) << 6) | (text[at + 3] & 63)
+                    width = 4
+                action = actions[code]
+                if action == END or (action == MORE and written == used):
+                    at += width
+                    break
+                if action != SKIP:
+                    for offset in range(width):
+                        arena[written] = text[at + offset]
+                        hashed = (hashed ^ np.uint64(text[at + offset])) * _MULTIPLIER
+                        written += 1
+                at += width
+            if written == used:
+                continue
+            n_tokens += 1
+            hashed ^= hashed >> _HALF
+            slot = np.int64(hashed & np.uint64(mask))
+            word = np.int64(slots[slot])
+            while word >= 0:
+                if slot_hashes[slot] == hashed:
+                    first = word_starts[word]
+                    same = word_starts[word + 1] - first == written - used
+                    if same:
+                        for offset in range(written - used):
+                            if arena[first + offset] != arena[used + offset]:
+                                same = False
+                                break
+                    if same:
+                        break
+                slot = (slot + 1) & mask
+                word = np.int64(slots[slot])
+            if word < 0:
+                if not adding:
+                    continue
+                word = n_words
+                slots[slot] = word
+                slot_hashes[slot] = hashed
+                seen_in[word] = -1
+                n_words += 1
+                used = written
+                word_starts[n_words] = used
+            if seen_in[word] == document:
+                counts[entry_of[word]] += 1
+            else:
+                seen_in[word] = document
+                entry_of[word] = n_entries
+                words[n_entries] = word
+                counts[n_entries] = 1
+                n_entries += 1
+        lengths[document] = n_tokens
+        document += 1
+        entry_starts[document] = n_entries
+    state[0], state[1], state[2] = used, n_words, n_entries
+    return document
+
+
+@compiled
+def fill_slots(
+    arena: NDArray[np.uint8],
+    word_starts: NDArray[np.int64],
+    n_words: int,
+    slots: NDArray[np.int32],
+    slot_hashes: NDArray[np.uint64],
+) -> None:
+    """Put words into an empty hash table."""
+    mask = slots.shape[0] - 1
+    for word in range(n_words):
+        hashed = _FIRST_HASH
+        for at in range(word_starts[word], word_starts[word + 1]):
+            hashed = (hashed ^ np.uint64(arena[at])) * _MULTIPLIER
+        hashed ^= hashed >> _HALF
+        slot = np.int64(hashed & np.uint64(mask))
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = word
+        slot_hashes[slot] = hashed

@@ -1,0 +1,100 @@
+"""Compiled code against the plain path: the same words, order and counts, whatever the text."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfcr import bytecounts
+from tfcr.bytecounts import count_bytes
+from tfcr.counts import count_words
+from tfcr.kernels.tokens import END, KEEP, MORE, SKIP
+from tfcr.tokenizers import TOKENIZERS
+
+NAMES = [name for name, tokenizer in TOKENIZERS.items() if tokenizer.table]
+TEXTS = st.lists(
+    st.one_of(st.text(max_size=30), st.text("aB_9é\u0301\u200dΣİ한,.'- \n\u2028😀\udc80", max_size=40)), max_size=8
+)
+
+
+def check(name: str, texts: list[str], vocabulary: list[str] | None, threads: int) -> None:
+    fast = count_bytes(texts, TOKENIZERS[name], vocabulary, threads)
+    plain = count_words(texts, name, vocabulary)
+    assert list(fast.words) == list(plain.words)
+    assert fast.matrix.shape == plain.matrix.shape
+    assert abs(fast.matrix - plain.matrix).sum() == 0
+    np.testing.assert_array_equal(fast.lengths, plain.lengths)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("threads", [1, 3])
+@given(texts=TEXTS)
+def test_counts_are_those_of_the_plain_path(name: str, threads: int, texts: list[str]) -> None:
+    check(name, texts, None, threads)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(texts=TEXTS, vocabulary=st.lists(st.text(max_size=4), unique=True, max_size=10))
+def test_a_given_vocabulary_keeps_its_order(name: str, texts: list[str], vocabulary: list[str]) -> None:
+    check(name, texts, vocabulary, 2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_character_is_treated_as_by_the_plain_path(name: str) -> None:
+    texts = [f"a{chr(code)}b{chr(code)}" for code in range(0x3000)] + [f"x{chr(c)}y" for c in range(0x3000, 0x30000, 7)]
+    check(name, texts, None, 2)
+
+
+def test_many_words_in_many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bytecounts, "BATCH_CHARACTERS", 10_000)
+    random = np.random.default_rng(0)
+    texts = [" ".join(f"w{number}" for number in random.integers(0, 200_000, 50)) for _ in range(5_000)]
+    check("words", texts, None, 2)
+
+
+def test_huge_counts_and_one_endless_word() -> None:
+    check("words", ["a " * 300_000, "b" * 1_000_000, ""], None, 1)
+
+
+def test_large_texts_take_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[int] = []
+
+    def spy(*given: Any) -> bytecounts.CountedBytes:
+        called.append(1)
+        return count_bytes(*given)
+
+    monkeypatch.setattr(bytecounts, "count_bytes", spy)
+    count_words(["word " * 300_000])
+    count_words(["word"])
+    count_words(["word " * 300_000], str.split)
+    assert len(called) == 1
+
+
+def test_the_kernel_and_the_tables_mean_the_same() -> None:
+    actions = TOKENIZERS["words"].actions()
+    assert [actions[ord(c)] for c in ("a", "_", " ", "\u0301")] == [KEEP, KEEP, END, MORE]
+    assert TOKENIZERS["paper"].actions()[ord("_")] == SKIP
+
+
+def test_compiled_code_is_kept_for_its_user_alone(tmp_path: Path) -> None:
+    code = "from tfcr.counts import count_words; count_words(['word ' * 300_000])"
+    environment = {**os.environ, "TFCR_CACHE": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    folder = tmp_path / "kernels"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert list(folder.rglob("*.nbc"))
+
+
+def test_a_machine_without_a_cache_works(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    code = "from tfcr.counts import count_words; print(count_words(['word ' * 300_000]).matrix.sum())"
+    environment = {**os.environ, "TFCR_CACHE": str(tmp_path / "file")}
+    result = subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True, text=True)
+    assert result.stdout == "300000\n"
