@@ -9,7 +9,7 @@ demo: .venv/core
 	$(BIN)/tfcr demo
 
 test: .venv/dev
-	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 test-slow: .venv/dev
 	$(BIN)/python -m pytest -m slow

@@ -19,7 +19,7 @@ def use_cache(folder: Path | None) -> None:
     global _cached  # noqa: PLW0603 - numba's own setting is global too
     _cached = folder is not None
     if folder is not None:
-        numba.config.CACHE_DIR = str(folder)
+        numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
 
 
 def compiled(function: Function) -> Function:
