@@ -125,6 +125,24 @@ def test_predict_keeps_all_columns_and_adds_three(run: Run, model: Path, ending:
     assert float(frame["unknown_words"][2]) == 0.5
 
 
+def test_predict_says_which_columns_the_model_knows(run: Run, model: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text("id,subject\n1,w0_1\n")
+    result = run("predict", model, new)
+    assert result.status == 2
+    assert "the model was trained on the columns text, and there is no 'text'; give --text NAME" in result.err
+    assert "class 0" in run("predict", model, new, "--text", "subject").out
+    new.write_text("text\n")
+    assert "holds no rows; expected texts" in run("predict", model, new).err
+
+
+def test_no_arguments_and_the_version(run: Run) -> None:
+    result = run()
+    assert result.status == 2
+    assert "\n  train " in result.err
+    assert run("--version").out.startswith("tfcr ")
+
+
 def test_predict_to_standard_output(run: Run, model: Path, data: Path) -> None:
     lines = run("predict", model, data).out.splitlines()
     assert lines[0] == "text,label,who,predicted,probability,unknown_words"
@@ -170,6 +188,10 @@ def test_evaluate_a_model(run: Run, model: Path, data: Path) -> None:
     result = run("evaluate", model, data)
     assert "macro-F1" in result.out
     assert json.loads(run("evaluate", model, data, "--json").out)[0]["accuracy"] > 0.9
+    moved = data.with_name("moved.csv")
+    moved.write_text(data.read_text().replace("text,label,who", "text,other,body"))
+    result = run("evaluate", model, moved, "--label", "other")
+    assert "text: text, label: other" in result.err
     result = run("evaluate", model)
     assert (result.status, "and no data" in result.err) == (2, True)
 
@@ -201,7 +223,7 @@ def test_embeddings_commands(run: Run, data: Path, vectors_file: Path, tmp_path:
     assert 0.8 < facts["share of the tokens covered"] <= 1
     assert "dimensions" in run("embeddings", "info", vectors_file).out
     for ending in ("bin", "txt", "npy", "vec"):
-        target = tmp_path / f"copy.{ending}"
+        target = tmp_path / f"copy-{ending}.{ending}"
         assert run("embeddings", "convert", vectors_file, "-o", target).status == 0
         assert Embeddings.load(target).words == Embeddings.load(vectors_file).words
         assert (Embeddings.load(target).vectors == Embeddings.load(vectors_file).vectors).all()
@@ -209,6 +231,11 @@ def test_embeddings_commands(run: Run, data: Path, vectors_file: Path, tmp_path:
     assert run("embeddings", "train", data, "-o", trained, "--dimensions", 5, "--epochs", 1).status == 0
     assert Embeddings.load(trained).dimensions == 5
     assert run("embeddings", "convert", vectors_file, "-o", tmp_path / "x.doc").status == 2
+    (tmp_path / "notes.txt").write_text("precious")
+    result = run("embeddings", "convert", vectors_file, "-o", tmp_path / "notes.npy")
+    assert (result.status, "choose another name" in result.err) == (2, True)
+    assert (tmp_path / "notes.txt").read_text() == "precious"
+    assert run("embeddings", "train", data, "-o", trained, "--epochs", 0).status == 2
 
 
 def test_datasets_commands(run: Run) -> None:
@@ -281,7 +308,8 @@ def test_a_german_ticket_export_needs_no_option_but_the_columns(run: Run, tmp_pa
     columns = ["--text", "Betreff", "--text", "Nachricht"]
     result = run("train", export, *columns, "--label", "Warteschlange", "-o", tmp_path / "model")
     assert result.status == 0, result.err
-    assert "semicolon-separated, cp1252, 95 rows; text: Betreff + Nachricht, label: Warteschlange" in result.err
+    assert "semicolon-separated, cp1252, 90 line breaks inside quoted cells" in result.err
+    assert "95 rows; text: Betreff + Nachricht, label: Warteschlange" in result.err
     assert "2 of 95 rows have no text and are left out (row 91, 92)" in result.err
     assert "the class 'Küche' has 3 documents: 3 folds instead of 5" in result.err
     result = run("predict", tmp_path / "model", export, "-o", tmp_path / "out.csv")
@@ -358,6 +386,12 @@ REFUSED: dict[str, tuple[Callable[[Path], list[object]], str]] = {
     "option missing": (lambda t: ["train", "x.csv"], "Missing option"),
     "command that is none": (lambda t: ["trian"], "No such command"),
     "number that is none": (lambda t: ["evaluate", "x", "--cv", "ten"], "Invalid value for '--cv'"),
+    "no model folder": (lambda t: ["predict", t / "no", t / "a.csv"], "does not exist; expected a model's folder"),
+    "seed": (lambda t: ["evaluate", "pydocs", "--seed", "-1"], "'--seed'"),
+    "wrong case": (
+        lambda t: ["words", bad(t, "a.csv", b"text,label\na,x\nb,y\n"), "--scheme", "TFCR"],
+        "Did you mean 'tfcr'?",
+    ),
     "folds": (lambda t: ["evaluate", bad(t, "a.csv", b"text,label\na,x\nb,y\n"), "--cv", "1"], "found 1 folds"),
     "quoting": (lambda t: ["evaluate", t / "a.csv", "--quoting", "single"], "found --quoting single; expected none"),
 }

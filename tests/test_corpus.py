@@ -194,6 +194,24 @@ def test_labels_keep_their_type(tmp_path: Path) -> None:
     assert read_corpus(tmp_path / "b.jsonl").labels == [True, False]
 
 
+def test_a_json_list_and_mixed_labels(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]')
+    assert pairs(tmp_path / "a.json") == [("a", "x"), ("b", "y")]
+    (tmp_path / "b.jsonl").write_text('{"text": "a", "label": 1}\n{"text": "b", "label": "y"}\n')
+    assert [str(label) for _, label in pairs(tmp_path / "b.jsonl")] == ["1", "y"]
+
+
+def test_one_column_cannot_be_both(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the column 'text' is named for both text and label"):
+        read_corpus(write_csv(tmp_path), text=("text",), label="text")
+
+
+def test_line_breaks_in_cells_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('text,label\n"never closed,x\nb,y\nc,x\n"closed,z"\nd,y\n')
+    assert "line breaks inside quoted cells (if that is wrong: --quoting none)" in read_corpus(path).notes[0]
+
+
 def test_several_files_are_one(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,label\na,x\n")
     (tmp_path / "b.csv").write_text("label,text,more\ny,b,1\n")
@@ -254,10 +272,13 @@ def test_whatever_csv_writes_is_read_back(rows: list[tuple[str, str]]) -> None:
         ("a.csv", b"text,label\na,x\n", {"format": "excel"}, "unknown data format 'excel'; known: csv, tsv"),
         ("a.csv", b"text,label\na,x\n", {"encoding": "latin-l"}, "unknown encoding 'latin-l'"),
         ("a.csv", b"text,label\na,x\n", {"separator": "::"}, "expected one character, or one of comma, semicolon"),
-        ("a.jsonl", b'{"text": ', {}, "cannot be read as JSON lines"),
+        ("a.jsonl", b'{"text": ', {}, "line 1: .*expected a JSON object a line"),
+        ("a.jsonl", b'{"text": "a", "label": "x"}\nbad\n', {}, "line 2: .*expected a JSON object a line"),
+        ("a.json", b'["a"]', {}, "number 1: found str; expected JSON objects"),
+        ("a.json", b'[{"a": ', {}, "cannot be read as JSON"),
         ("a.parquet", b"no parquet", {}, "cannot be read as Parquet"),
         ("a.tar.gz", b"no archive", {}, "truncated or no tar archive"),
-        ("a.csv.gz", gzip.compress(b"text,label\n" + bytes(1000))[:-9], {}, "is truncated or damaged"),
+        ("a.csv.gz", gzip.compress(b"text,label\n" + bytes(1000), mtime=0)[:-9], {}, "is truncated or damaged"),
         ("a.txt", b"__label__x __label__y text\n", {}, "line 1: found 2 labels; expected one"),
         ("a.txt", b"a\nb\n", {"label_files": ("nowhere",)}, "nowhere does not exist; expected a file of labels"),
         ("a.txt", b"a\nb\n", {"label_files": ("x", "y")}, "found 1 files and 2 files of labels"),

@@ -1,6 +1,7 @@
 from collections import Counter
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -115,6 +116,8 @@ def test_a_million_words_in_a_hundred_classes_fit() -> None:
         (["a", "b"], ["x", 1], "found labels of the types int, str"),
         (["a", "b"], [["x"], ["y"]], "expected one label for each text"),
         (["a", "b"], np.array(["x", 1], dtype=object), "found labels of the types int, str"),
+        (["a", "b"], ["x", float("nan")], "label number 1 .* is missing"),
+        (pl.DataFrame({"a": ["x"], "b": ["y"]}), ["x"], "found a table of 2 columns; expected one"),
         (["a", "b"], None, "found no labels; expected one for each text"),
     ],
 )

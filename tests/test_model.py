@@ -24,8 +24,9 @@ from tfcr import (
     WeightedEmbeddingVectorizer,
     load,
 )
-from tfcr.blocks import AVERAGINGS, BLOCKS
+from tfcr.blocks import AVERAGINGS, BLOCKS, empty_blocks
 from tfcr.corpus import Corpus
+from tfcr.counts import count_words
 from tfcr.errors import InputError, UnknownNameError
 from tfcr.heads import HEADS
 
@@ -50,9 +51,14 @@ def test_the_table_scores_as_features_times_coefficients(
     from tfcr.heads import fit_head, make_targets, resolve_head
 
     targets = make_targets(np.array(corpus.labels), model.classes_, np.ones(len(corpus)), "balanced")
-    parts = fit_head(resolve_head(head, C=1.0), features, vectorizer.blocks_, targets)
+    documents = count_words(corpus.texts, vocabulary=vectorizer.words_)
+    empty = empty_blocks(documents.matrix, vectorizer.blocks_)
+    parts = fit_head(resolve_head(head, C=1.0), features, vectorizer.blocks_, targets, empty)
     tests = [*corpus.texts[:20], "", "unknown words only", "w0_1", "common1 unknown w1_2 w1_2"]
-    expected = (vectorizer.transform(tests) - parts.means) @ parts.coefficients + parts.intercepts
+    centred = vectorizer.transform(tests) - parts.means
+    empty = empty_blocks(count_words(tests, vocabulary=vectorizer.words_).matrix, vectorizer.blocks_)
+    centred[np.repeat(empty, [block.dimensions for block in vectorizer.blocks_], axis=1)] = 0
+    expected = centred @ parts.coefficients + parts.intercepts
     scores = model.decision_function(tests)
     assert scores.shape == ((24,) if n_classes == 2 else (24, n_classes))
     np.testing.assert_allclose(scores.reshape(expected.shape), expected, rtol=1e-4, atol=1e-4)
@@ -89,6 +95,14 @@ def test_an_explanation_shows_words_counts_and_places(corpus: Corpus, vectors: E
         explanation.contributions("class 7")
     with pytest.raises(InputError, match="found list; expected one text"):
         model.explain(["a text"])  # type: ignore[arg-type]
+
+
+def test_a_word_alone_speaks_for_its_class() -> None:
+    """A short text holds no word of most classes: their empty blocks must not decide."""
+    corpus = random_corpus(300)
+    model = TfcrClassifier(dimensions=10, random_state=0).fit(corpus.texts, corpus.labels)
+    own = [f"w{label}_{word}" for label in range(3) for word in range(6)]
+    assert model.predict(own).tolist() == [f"class {label}" for label in range(3) for _ in range(6)]
 
 
 def test_two_classes_show_both_signs(vectors: Embeddings) -> None:

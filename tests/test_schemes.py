@@ -174,6 +174,7 @@ def test_what_a_callable_returns_is_checked() -> None:
     counts = ClassCounts.from_texts(["a", "b"], ["x", "y"])
     with pytest.raises(InputError, match=r"returned an array of shape \(3, 3\); expected \(2, 2\)"):
         compute_weights(lambda counts: np.ones((3, 3), np.float32), counts)
+    assert compute_weights(lambda counts: counts.documents, counts).tolist() == [[1, 0], [0, 1]]
     with pytest.raises(InputError, match="negative, infinite or missing"):
         compute_weights(lambda counts: np.full((2, 2), -1, np.float32), counts)
 

@@ -189,8 +189,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "link": (lambda f: change_config(f, link="eval"), "unknown link 'eval'"),
     "averaging": (lambda f: change_config(f, averagings=["exec"] * 3), "averages by exec"),
-    "missing array": (lambda f: change_table(f, lambda a: a.pop("empty")), "the array 'empty' is missing"),
-    "shape": (lambda f: change_table(f, lambda a: a.update(empty=a["empty"][:1])), "the array 'empty' is of type"),
+    "missing array": (lambda f: change_table(f, lambda a: a.pop("typical")), "the array 'typical' is missing"),
+    "shape": (
+        lambda f: change_table(f, lambda a: a.update(typical=a["typical"][:1])),
+        "the array 'typical' is of type",
+    ),
     "index": (lambda f: change_table(f, lambda a: a["outputs"].__setitem__(0, 99)), "points outside"),
     "column": (lambda f: change_table(f, lambda a: a["scores.indices"].__setitem__(0, -5)), "points outside"),
     "rows": (lambda f: change_table(f, lambda a: a["scores.indptr"].__setitem__(1, 10**9)), "cannot be read"),
@@ -210,7 +213,7 @@ def test_damage_is_found_and_named(kind: str, model: TfcrClassifier, tmp_path: P
 
 
 def test_no_model_at_all(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="is no model"):
+    with pytest.raises(ModelError, match="does not exist; expected a model's folder"):
         load(tmp_path / "nowhere")
 
 

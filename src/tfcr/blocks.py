@@ -167,6 +167,19 @@ def document_vectors(counts: sp.csr_array, lengths: NDArray[Any], blocks: Sequen
     return features
 
 
+def empty_blocks(counts: sp.csr_array, blocks: Sequence[Block]) -> NDArray[np.bool_]:
+    """Tell which blocks of which documents average nothing; (n_documents, n_blocks).
+
+    A short text holds no word of most classes. Its blocks of zeros say nothing, and nothing is to be learned from them.
+    """
+    numbers = counts.astype(np.float32)
+    empty = np.zeros((counts.shape[0], len(blocks)), np.bool_)
+    for number, block in enumerate(blocks):
+        if block.averaging == "weights":
+            empty[:, number] = numbers @ block.weights == 0
+    return empty
+
+
 def _weighted_sums(counts: sp.csr_array, block: Block) -> NDArray[np.float32]:
     weighted = sp.csr_array((counts.data * block.weights[counts.indices], counts.indices, counts.indptr), counts.shape)
     return np.asarray(weighted.toarray() if block.vectors is None else weighted @ block.vectors, np.float32)

@@ -69,6 +69,8 @@ def check_texts(texts: Iterable[str]) -> list[str]:
     """Return the texts as a list, or say which one is no string."""
     if isinstance(texts, str | bytes):
         raise InputError("found a single string; expected a list of texts: put it in brackets, [text]")
+    if hasattr(texts, "columns"):
+        raise InputError(f"found a table of {len(texts.columns)} columns; expected one: give the column with the texts")
     try:
         checked = list(texts)
     except TypeError:
@@ -353,6 +355,7 @@ def _as_array(labels: Iterable[Any]) -> Labels:
     if hasattr(labels, "__array__") and np.asarray(labels).dtype.kind != "O":
         return np.asarray(labels)
     values = list(labels)
+    values = [None if isinstance(value, float) and np.isnan(value) else value for value in values]
     kinds = {type(value) for value in values if value is not None}
     if str in kinds and len(kinds) > 1:  # numpy would turn the numbers into text without a word
         names = ", ".join(sorted(kind.__name__ for kind in kinds))

@@ -65,6 +65,7 @@ def look_up(table: Mapping[str, T], name: str, kind: str) -> T:
 def unknown_name(name: object, known: Iterable[str], kind: str) -> str:
     """Say that `name` is unknown, which names are known, and which one was probably meant."""
     names = list(known)
-    close = get_close_matches(str(name), names, n=1)
+    same = [known_name for known_name in names if known_name.lower() == str(name).lower()]
+    close = same or get_close_matches(str(name), names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"unknown {kind} {name!r}; known: {', '.join(names)}.{hint}"

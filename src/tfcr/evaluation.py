@@ -112,6 +112,7 @@ def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> Plan:
         raise InputError(f"found {folds} folds; expected at least 2")
     notes = []
     sizes = Counter(corpus.labels)
+    given = corpus
     small = {label: size for label, size in sizes.items() if size < max(min_class_size, 2)}
     if small:
         shown = ", ".join(f"{label} ({size})" for label, size in list(small.items())[:5]) + (
@@ -122,7 +123,8 @@ def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> Plan:
     sizes = Counter(corpus.labels)
     if len(sizes) < 2:
         raise InputError(
-            f"found {len(sizes)} class{'es' if len(sizes) != 1 else ''} with enough documents; expected at least two"
+            f"found {len(sizes)} class{'es' if len(sizes) != 1 else ''} with enough documents, {_largest(given)}; "
+            "expected at least two: is --label the right column?"
         )
     rarest = min(sizes, key=lambda label: sizes[label])
     if sizes[rarest] < folds:
@@ -134,16 +136,19 @@ def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> Plan:
     return Plan(corpus, folds, tuple(notes))
 
 
+def _largest(corpus: Corpus) -> str:
+    label, size = Counter(corpus.labels).most_common(1)[0]
+    return f"the largest of {len(set(corpus.labels))} being {label!r} with {size}"
+
+
 def _without(corpus: Corpus, labels: set[Any]) -> Corpus:
     kept = [number for number, label in enumerate(corpus.labels) if label not in labels]
-    return Corpus(
+    return replace(
+        corpus,
         texts=[corpus.texts[number] for number in kept],
         labels=[corpus.labels[number] for number in kept],
         groups=[corpus.groups[number] for number in kept] if corpus.groups else None,
         rows=[corpus.rows[number] for number in kept] if corpus.rows else [],
-        name=corpus.name,
-        columns=corpus.columns,
-        notes=corpus.notes,
     )
 
 
@@ -284,7 +289,8 @@ def train_and_measure(
         scores = {f"macro-F1, mean of {plan.folds} folds": result.macro_f1, "accuracy": result.accuracy}
         notes = plan.notes
     fit_on(model, prepared)
-    model.training_ |= {"data": Path(corpus.name).name, "columns": list(corpus.columns)}
+    columns = {"columns": list(corpus.columns), "label_column": corpus.label_column}
+    model.training_ |= {"data": Path(corpus.name).name, **columns}
     return Trained(scores, notes)
 
 

@@ -85,7 +85,7 @@ def explain_text(text: str, table: WordTable, classes: Labels, tokenizer: AnyTok
     if not isinstance(text, str):
         raise InputError(f"found {type(text).__name__}; expected one text, a string")
     document = count_words([text], tokenizer, table.words)
-    rows, contributions, baseline = table.contributions(document.matrix, int(document.lengths[0]))
+    rows, contributions = table.contributions(document.matrix, int(document.lengths[0]))
     scores = _per_class(table.decision(document))[0]
     parts = _per_class(contributions)
     spans = _spans_by_word(text, tokenizer)
@@ -101,7 +101,7 @@ def explain_text(text: str, table: WordTable, classes: Labels, tokenizer: AnyTok
         label=classes.tolist()[best],
         classes=classes,
         scores=scores,
-        baseline=_per_class(baseline[None])[0],
+        baseline=_per_class(table.intercepts[None])[0],
         words=tuple(words),
         unknown=tuple(word for word in spans if word not in known),
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tfcr.blocks import check_blocks
+from tfcr.blocks import check_blocks, empty_blocks
 from tfcr.card import model_card
 from tfcr.counts import (
     ClassCounts,
@@ -151,7 +151,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         documents = vectorizer.fit_counted(documents, labels, sample_weight, embeddings)
         features = vectorizer.vectors_of(documents)
         targets = make_targets(labels, vectorizer.classes_, sample_weight, self.class_weight)
-        fitted = fit_head(head, features, vectorizer.blocks_, targets)
+        fitted = fit_head(
+            head, features, vectorizer.blocks_, targets, empty_blocks(documents.matrix, vectorizer.blocks_)
+        )
 
         self.classes_ = vectorizer.classes_
         self.counts_: ClassCounts | None = vectorizer.counts_

@@ -199,7 +199,8 @@ def scheme_name(scheme: str | Scheme) -> str:
 
 def compute_weights(scheme: str | Scheme, counts: ClassCounts) -> Weights:
     """Apply a scheme, and check what a user's own one returns."""
-    weights = np.asarray(resolve_scheme(scheme)(counts), np.float32)
+    returned: Any = resolve_scheme(scheme)(counts)
+    weights = np.asarray(returned.toarray() if hasattr(returned, "toarray") else returned, np.float32)
     n_words, n_classes = len(counts.words), len(counts.classes)
     if weights.shape not in {(n_words, n_classes), (n_words, 1)}:
         raise InputError(

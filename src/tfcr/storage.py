@@ -167,10 +167,14 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
+    if not folder.exists():
+        raise ModelError(f"{folder} does not exist; expected a model's folder, made by tfcr train or by save()")
     try:
         config = json.loads((folder / CONFIG).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
-        raise ModelError(f"{folder} is no model: it has no {CONFIG}; expected a folder made by save()") from None
+        raise ModelError(
+            f"{folder} is no model: it has no {CONFIG}; expected a folder made by tfcr train or by save()"
+        ) from None
     except OSError as error:
         raise ModelError(f"cannot read {folder / CONFIG}: {error.strerror}") from error
     except ValueError as error:

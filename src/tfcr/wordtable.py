@@ -5,7 +5,6 @@ coefficients⟩. Scoring a document adds up rows of the table and divides by sum
 And each word's part in a score is exact, not estimated.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,8 +27,8 @@ class WordTable:
     """What each word adds to each score.
 
     A score is its intercept plus its columns; a column is Σ_w n(w) · scores[w] over the document's words, divided
-    by its divisor: Σ_w n(w) · masses[w], or as the divisor's averaging says. A word has weight only in classes
-    where it occurred, so both tables are sparse.
+    by its divisor: Σ_w n(w) · masses[w], or as the divisor's averaging says. Where the divisor is 0, the column adds
+    nothing. A word has weight only in classes where it occurred, so both tables are sparse.
 
     Attributes
     ----------
@@ -39,8 +38,6 @@ class WordTable:
         Sparse float32 (n_words, n_columns).
     outputs, divisors
         For each column, the output that it adds to and the divisor it is divided by; (n_columns,).
-    empty
-        What a column adds where its divisor is 0; float32 (n_columns,).
     masses
         What each word adds to each divisor; sparse float32 (n_words, n_divisors).
     averagings
@@ -57,7 +54,6 @@ class WordTable:
     scores: sp.csr_array
     outputs: NDArray[np.int64]
     divisors: NDArray[np.int64]
-    empty: NDArray[np.float32]
     masses: sp.csr_array
     averagings: tuple[str, ...]
     typical: NDArray[np.float32]
@@ -73,14 +69,12 @@ class WordTable:
             chunk = slice(start, start + rows)
             sums = (counts[chunk] @ self.scores).toarray()
             divisors = self._divisors(counts[chunk], documents.lengths[chunk])[:, self.divisors]
-            columns = np.divide(sums, divisors, out=np.tile(self.empty, (len(sums), 1)), where=divisors > 0)
+            columns = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
             decisions[chunk] = columns.astype(np.float64) @ self._adds_to + self.intercepts
         return decisions
 
-    def contributions(
-        self, counts: sp.csr_array, length: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return what each word of one document adds to each score.
+    def contributions(self, counts: sp.csr_array, length: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return what each word of one document adds to each score, beside the intercepts.
 
         Returns
         -------
@@ -88,15 +82,12 @@ class WordTable:
             The document's known words, by their row in the table.
         contributions
             float64 (n_rows, n_outputs).
-        baseline
-            What no word adds: the intercept, and what stands for blocks without any weight; (n_outputs,).
         """
         one = counts.astype(np.float32)
         divisors = self._divisors(one, np.array([length]))[0, self.divisors].astype(np.float64)
         sums = one.data[:, None] * self.scores[one.indices].toarray().astype(np.float64)
         columns = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
-        missing = np.where(divisors > 0, 0, self.empty)
-        return one.indices.astype(np.int64), columns @ self._adds_to, self.intercepts + missing @ self._adds_to
+        return one.indices.astype(np.int64), columns @ self._adds_to
 
     def influences(self) -> NDArray[np.float64]:
         """Return how far each word moves each score over the training documents; (n_words, n_outputs).
@@ -127,13 +118,12 @@ def collapse(
     """Multiply weights, vectors and coefficients into one table.
 
     An average by weights is centred in the table itself: each word's part is how far its vector leads away from the
-    average training document, and the intercept is that document's score. A sum or an average by length cannot be,
-    and leaves the centring to the intercept.
+    average training document, and the intercept is that document's score; a block that averages nothing is taken for
+    the average one, and adds nothing. A sum or an average by length cannot be centred so: it is left to the intercept.
     """
     n_words, n_outputs = len(documents.words), len(fitted.intercepts)
     intercepts = fitted.intercepts.copy()
     scores, masses = _Columns(n_words), _Columns(n_words)
-    empty: defaultdict[int, float] = defaultdict(float)
     for block, start in zip(blocks, column_starts(blocks), strict=False):
         seen = list(range(n_outputs)) if block.output is None else [block.output]
         coefficients = fitted.coefficients[start : start + block.dimensions, seen]
@@ -143,8 +133,7 @@ def collapse(
         divisor = masses.add(_divisor_key(block), block.weights, once=True)
         for number, output in enumerate(seen):
             values = block.weights * (along[:, number] - (offsets[number] if centred else 0))
-            column = scores.add((output, divisor), values)
-            empty[column] -= offsets[number] if centred else 0
+            scores.add((output, divisor), values)
         if not centred:
             intercepts[seen] -= offsets
     table = WordTable(
@@ -152,7 +141,6 @@ def collapse(
         scores=scores.matrix(),
         outputs=np.array([output for output, _ in scores.numbers]),
         divisors=np.array([divisor for _, divisor in scores.numbers]),
-        empty=np.array([empty[column] for column in range(len(scores.numbers))], np.float32),
         masses=masses.matrix(),
         averagings=tuple(averaging for averaging, _ in masses.numbers),
         typical=np.zeros(len(masses.numbers), np.float32),

@@ -5,7 +5,7 @@ Nothing heavy is imported before a command runs, so that ``tfcr --help`` answers
 
 import sys
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,15 +13,34 @@ from tfcr.cli import datasets, demo, embeddings, evaluate, explain, predict, tra
 from tfcr.cli.output import note
 from tfcr.errors import TfcrError
 
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"tfcr {version('tfcr')}")
+        raise typer.Exit
+
+
 app = typer.Typer(
     name="tfcr",
-    help="Classify texts by word embeddings weighted by class. Try it: tfcr demo",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 for command in (demo.demo, train.train, predict.predict, evaluate.evaluate, explain.explain, words.words):
     app.command()(command)
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Classify texts by word embeddings weighted by class. Try it: tfcr demo."""
+
+
 app.add_typer(embeddings.app, name="embeddings")
 app.add_typer(datasets.app, name="datasets")
 
@@ -32,7 +51,7 @@ def main() -> None:
     try:
         status = app(standalone_mode=False)
     except (TfcrError, typer.TyperException) as error:
-        status = _refuse(error)
+        status = _show_help(error) if type(error).__name__ == "NoArgsIsHelpError" else _refuse(error)
     except KeyboardInterrupt:
         status = 130
     except BrokenPipeError:
@@ -44,6 +63,11 @@ def main() -> None:
     except MemoryError:
         status = _refuse("not enough memory; try a smaller file, fewer dimensions, or --blocks own")
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _show_help(error: Any) -> int:
+    print(error.format_message(), file=sys.stderr)
+    return 2
 
 
 def _refuse(error: object) -> int:

@@ -43,7 +43,7 @@ def info(
     reading: Reading,
     data: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option("--data", help="Labelled texts, to see how many of their words have a vector."),
+        typer.Option("--data", help="Texts, to see how many of their words have a vector."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -52,6 +52,7 @@ def info(
     \b
     tfcr embeddings info glove.6B.100d.txt --data tickets.csv
     """
+    from tfcr.corpus.loading import read_texts
     from tfcr.counts import ClassCounts
     from tfcr.embeddings import Embeddings
 
@@ -64,8 +65,9 @@ def info(
         "left out, repeated": loaded.report.repeated,
     }
     if data:
-        corpus = reading.corpus(data)
-        coverage = loaded.coverage(ClassCounts.from_texts(corpus.texts, corpus.labels))
+        texts, how = read_texts(data, reading.options())
+        note(how)
+        coverage = loaded.coverage(ClassCounts.from_texts(texts, ["text"] * len(texts)))
         facts |= {"share of the words covered": coverage.words, "share of the tokens covered": coverage.tokens}
     if json:
         print_json(facts)

@@ -19,7 +19,11 @@ def evaluate(
     training: Training,
     scheme: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option("--scheme", help="Weighting scheme; several are compared; 'all'.", show_default="tfcr-log"),
+        typer.Option(
+            "--scheme",
+            help="none, tfidf, kld, tftrr, tfcr, tfcr-log, tfidf-class, kld-all; several are compared, or 'all'.",
+            show_default="tfcr-log",
+        ),
     ] = None,
     folds: Folds = 10,
     min_class_size: MinClassSize = 0,
@@ -61,7 +65,7 @@ def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, di
     if not data:
         raise InputError(f"found the model {path} and no data; give labelled texts: tfcr evaluate {path} DATA")
     model = load(path)
-    corpus = reading.corpus(data)
+    corpus = reading.corpus(data, model.training_)
     return corpus, {path: evaluate_model(model, corpus)}
 
 

@@ -17,7 +17,7 @@ SHOWN_CLASSES = 3
 def explain(
     model: Model,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - for standard input.", show_default=False)],
-    top: Annotated[int, typer.Option("--top", help="How many words to show.")] = 20,
+    top: Annotated[int, typer.Option("--top", help="How many words to show.", min=1)] = 20,
     json: Json = False,
 ) -> None:
     """Show what each word of a text adds to the score of each class; it adds up exactly.

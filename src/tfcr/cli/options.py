@@ -87,12 +87,16 @@ class Reading:
             label_files=tuple(self.labels_from or ()),
         )
 
-    def corpus(self, sources: list[str]) -> "Corpus":
-        """Read labelled texts, and tell how."""
+    def corpus(self, sources: list[str], training: dict[str, Any] | None = None) -> "Corpus":
+        """Read labelled texts, by default from the columns that a model was trained on, and tell how."""
         from tfcr.cli.output import note
         from tfcr.corpus import load_data
 
-        corpus = load_data(sources, **asdict(self.options()))
+        usual = training or {}
+        options = {**asdict(self.options()), "usual": tuple(usual.get("columns") or ())}
+        if usual.get("label_column") and not self.label:
+            options["usual_label"] = usual["label_column"]
+        corpus = load_data(sources, **options)
         for line in corpus.notes:
             note(line)
         return corpus
@@ -116,8 +120,8 @@ class Training:
     strength: Annotated[float, typer.Option("-C", help="Inverse strength of regularisation of svm and lr.")] = 1.0
     class_weight: Annotated[str, typer.Option("--class-weight", help="balanced or none.")] = "balanced"
     min_count: Annotated[float, typer.Option("--min-count", help="Rarer words weigh nothing.")] = 1
-    dimensions: Annotated[int, typer.Option("--dimensions", help="Of word2vec, where trained.")] = 100
-    seed: Annotated[int, typer.Option("--seed", help="Of all randomness.")] = 0
+    dimensions: Annotated[int, typer.Option("--dimensions", help="Of word2vec, where trained.", min=1)] = 100
+    seed: Annotated[int, typer.Option("--seed", help="Of all randomness.", min=0)] = 0
 
     def model(self, scheme: str, dataset: str = "") -> "TfcrClassifier":
         """Return the classifier, not yet trained."""

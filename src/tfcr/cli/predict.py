@@ -4,7 +4,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from tfcr.cli.options import Data, Json, Model, Reading, with_options
+from tfcr.cli.options import Data, Model, Reading, with_options
 from tfcr.cli.output import note, progress_bar
 
 
@@ -17,7 +17,7 @@ def predict(
         Optional[str],  # noqa: UP045
         typer.Option("--output", "-o", help="File to write, .csv, .tsv, .jsonl or .parquet; else standard output."),
     ] = None,
-    json: Json = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON lines, an object a row.")] = False,
 ) -> None:
     """Classify texts; keep all columns and add predicted, probability and unknown_words.
 

@@ -14,7 +14,9 @@ def train(
     output: Annotated[str, typer.Option("--output", "-o", help="Folder for the model.", show_default=False)],
     reading: Reading,
     training: Training,
-    scheme: Annotated[str, typer.Option("--scheme", help="Weighting scheme.")] = "tfcr-log",
+    scheme: Annotated[
+        str, typer.Option("--scheme", help="none, tfidf, kld, tftrr, tfcr, tfcr-log, tfidf-class or kld-all.")
+    ] = "tfcr-log",
     folds: Folds = 5,
     no_cv: Annotated[bool, typer.Option("--no-cv", help="Do not measure how good it is.")] = False,
     min_class_size: MinClassSize = 0,

@@ -19,7 +19,7 @@ def words(
     reading: Reading,
     scheme: Annotated[str, typer.Option("--scheme", help="Weighting scheme, for data.")] = "tfcr-log",
     tokenizer: Annotated[str, typer.Option("--tokenizer", help="For data.")] = "words",
-    top: Annotated[int, typer.Option("--top", help="Words for each class.")] = 20,
+    top: Annotated[int, typer.Option("--top", help="Words for each class.", min=1)] = 20,
     json: Json = False,
 ) -> None:
     """Show the words that weigh most in each class of some data, or that drive a model's classes.

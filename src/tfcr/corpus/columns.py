@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -28,8 +28,8 @@ class Corpus:
         The number of each text's row in the file, the first being 1; several files are counted through.
     name
         Where they come from.
-    columns
-        The columns that the text was taken from.
+    columns, label_column
+        The columns that text and label were taken from.
     notes
         How the files were read and what was left out, a line each.
     """
@@ -40,6 +40,7 @@ class Corpus:
     rows: list[int] = field(default_factory=list)
     name: str = ""
     columns: tuple[str, ...] = ()
+    label_column: str | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -64,6 +65,8 @@ def choose_columns(frame: pl.DataFrame, options: ReadOptions, name: str, *, labe
         label = _plain_label(frame, text, group, name)
     if not text:
         text = (_plain_text(frame, label, group, name),)
+    if label in text:
+        raise DataError(f"{name}: the column {label!r} is named for both text and label; give two different ones")
     return Columns(text, label if labelled else None, group)
 
 
@@ -125,11 +128,12 @@ def make_corpus(frame: pl.DataFrame, columns: Columns, name: str, how: Sequence[
         rows=[row + 1 for row in used],
         name=name,
         columns=columns.text,
+        label_column=columns.label,
     )
     if not used:
         raise DataError(f"{name}: no row has both a text and a label; is --text or --label the wrong column?")
     notes = [*how, *_row_notes(texts, labels), *_content_notes(corpus)]
-    return Corpus(corpus.texts, corpus.labels, corpus.groups, corpus.rows, name, corpus.columns, tuple(notes))
+    return replace(corpus, notes=tuple(notes))
 
 
 def _labels(frame: pl.DataFrame, column: str | None) -> list[Any]:

@@ -34,10 +34,8 @@ def read_corpus(*paths: str | Path, **options: Any) -> Corpus:
     return make_corpus(table.frame, columns, name, [table.how])
 
 
-def read_tables(
-    paths: Sequence[str | Path], options: ReadOptions, *, labelled: bool = True, usual: Sequence[str] = ()
-) -> tuple[Table, Columns]:
-    """Read files into one table, and choose its columns; `usual` ones hold the text if they are there."""
+def read_tables(paths: Sequence[str | Path], options: ReadOptions, *, labelled: bool = True) -> tuple[Table, Columns]:
+    """Read files into one table, and choose its columns."""
     if options.label_files and len(options.label_files) != len(paths):
         raise DataError(
             f"found {len(paths)} files and {len(options.label_files)} files of labels; expected as many of both"
@@ -51,8 +49,7 @@ def read_tables(
             if options.label_files
             else table.frame
         )
-        if usual and not options.text and set(usual) <= set(frame.columns):
-            options = replace(options, text=tuple(usual))
+        options = _with_usual(options, frame.columns, str(path))
         columns = choose_columns(frame, options, str(path), labelled=labelled)
         hows.append(f"{path}: {table.how}, {frame.height} rows; {_described(columns)}")
         frames.append(frame)
@@ -63,10 +60,25 @@ def read_tables(
 
 
 def read_unlabelled(
-    paths: Sequence[str | Path], options: ReadOptions, columns: Sequence[str] = ()
+    paths: Sequence[str | Path], options: ReadOptions, usual: Sequence[str] = ()
 ) -> tuple[Table, Columns]:
-    """Read files whose labels do not matter; `columns` are tried for the text where none are given."""
-    return read_tables(paths, options, labelled=False, usual=columns)
+    """Read files whose labels do not matter; the `usual` columns hold the text where none are given."""
+    return read_tables(paths, replace(options, usual=tuple(usual)), labelled=False)
+
+
+def _with_usual(options: ReadOptions, columns: Sequence[str], name: str) -> ReadOptions:
+    """Take the columns that a model was trained on, unless others are given."""
+    if options.usual_label in columns and not options.label:
+        options = replace(options, label=options.usual_label)
+    if options.text or not options.usual:
+        return options
+    missing = [column for column in options.usual if column not in columns]
+    if missing:
+        raise DataError(
+            f"{name}: the model was trained on the columns {', '.join(options.usual)}, and there is no {missing[0]!r}; "
+            f"give --text NAME; columns: {', '.join(columns)}"
+        )
+    return replace(options, text=options.usual)
 
 
 def read_texts(paths: Sequence[str], options: ReadOptions) -> tuple[list[str], str]:

@@ -6,13 +6,14 @@ decided later. To add a format, write a reader and add a row.
 
 import csv
 import io
+import json
 import tarfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -52,6 +53,8 @@ class ReadOptions:
         How many columns there are; the last one takes the rest of the line.
     label_files
         Files that hold the labels line by line, one for each file of texts.
+    usual, usual_label
+        The columns to take for text and label if they are there and no others are given.
     """
 
     text: tuple[str, ...] = ()
@@ -64,6 +67,8 @@ class ReadOptions:
     header: bool = True
     columns: int | None = None
     label_files: tuple[str, ...] = ()
+    usual: tuple[str, ...] = ()
+    usual_label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def read_table(path: Path, options: ReadOptions) -> Table:
         )
     table = look_up(READERS, options.format or detect_format(path, options), "data format")(path, options)
     if not table.frame.height:
-        raise DataError(f"{path} holds no rows; expected labelled texts")
+        raise DataError(f"{path} holds no rows; expected texts")
     return table
 
 
@@ -131,8 +136,17 @@ def _read_delimited(path: Path, options: ReadOptions) -> Table:
             frame = _read_by_polars(text, separator, options)
         if frame is None:
             frame = _read_carefully(path, text, separator, options)
+        within = _line_breaks(text) - frame.height
     how = [f"{SEPARATORS.get(separator, repr(separator))}-separated", encoding]
+    if options.quoting and within > 0:
+        how.append(f"{within} line breaks inside quoted cells (if that is wrong: --quoting none)")
     return Table(_named(frame, header=options.header), ", ".join(how))
+
+
+def _line_breaks(text: Path) -> int:
+    """Return the number of lines that hold anything."""
+    with text.open("rb") as file:
+        return sum(1 for line in file if line.strip())
 
 
 def _given_separator(options: ReadOptions) -> str | None:
@@ -231,9 +245,32 @@ def _read_jsonl(path: Path, options: ReadOptions) -> Table:
     with as_utf8(path, encoding) as text:
         try:
             frame = pl.read_ndjson(text, infer_schema_length=None)
-        except pl.exceptions.PolarsError as error:
-            raise DataError(f"{path} cannot be read as JSON lines: {_first_line(error)}") from error
+        except pl.exceptions.PolarsError:
+            frame = pl.DataFrame(_json_records(path, text), infer_schema_length=None, strict=False)
     return Table(frame, f"JSON lines, {encoding}")
+
+
+def _json_records(path: Path, text: Path) -> list[dict[str, Any]]:
+    """Read a JSON list of objects, or objects of mixed types a line each; name the line that is none."""
+    content = text.read_text("utf-8")
+    if content.lstrip().startswith("["):
+        try:
+            records = json.loads(content)
+        except ValueError as error:
+            raise DataError(f"{path} cannot be read as JSON: {error}") from None
+        numbered = [(number, record) for number, record in enumerate(records, start=1)]
+    else:
+        numbered = []
+        for number, line in enumerate(content.split("\n"), start=1):
+            if line.strip():
+                try:
+                    numbered.append((number, json.loads(line)))
+                except ValueError as error:
+                    raise DataError(f"{path}, line {number}: {error}; expected a JSON object a line") from None
+    for number, record in numbered:
+        if not isinstance(record, dict):
+            raise DataError(f"{path}, number {number}: found {type(record).__name__}; expected JSON objects")
+    return [record for _, record in numbered]
 
 
 def _read_parquet(path: Path, options: ReadOptions) -> Table:

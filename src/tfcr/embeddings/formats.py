@@ -369,7 +369,10 @@ def _write_word2vec_binary(path: Path, words: Sequence[str], vectors: NDArray[np
 
 
 def _write_npy(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
-    write_file(path.with_suffix(".txt"), "".join(f"{word}\n" for word in words).encode())
+    beside = path.with_suffix(".txt")
+    if beside.exists() and not path.exists():
+        raise EmbeddingsError(f"the word list of {path.name} would replace {beside}; choose another name")
+    write_file(beside, "".join(f"{word}\n" for word in words).encode())
     with written_beside(path) as file:
         np.save(file, np.asarray(vectors, np.float32), allow_pickle=False)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.counts import Progress
-from tfcr.errors import EmbeddingsError
+from tfcr.errors import EmbeddingsError, InputError
 from tfcr.tokenizers import AnyTokenizer, check_tokens, resolve_tokenizer
 
 LONGEST_SENTENCE = 10_000
@@ -26,6 +26,10 @@ def train_word2vec(
     progress: Progress | None,
 ) -> tuple[list[str], NDArray[np.float32]]:
     """Return the words and their vectors, float32 of shape (n_words, dimensions)."""
+    for name, value in {"dimensions": dimensions, "window": window, "epochs": epochs, "min_count": min_count}.items():
+        if value < 1:
+            raise InputError(f"found {name}={value} for word2vec; expected at least 1")
+
     from gensim.models import Word2Vec  # noqa: PLC0415
 
     sentences = _tokenize(texts, tokenizer)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -161,7 +162,7 @@ class FittedHead:
     intercepts
         float64 (n_outputs,): the score of a document whose features are `means`.
     means
-        The average of each column over the training documents; float64 (n_columns,).
+        The average of each column over the training documents, empty blocks left out; float64 (n_columns,).
     """
 
     coefficients: NDArray[np.float64]
@@ -169,50 +170,85 @@ class FittedHead:
     means: NDArray[np.float64]
 
 
-def fit_head(head: Head, features: NDArray[np.float32], blocks: Sequence[Block], targets: Targets) -> FittedHead:
-    """Fit each output on the columns it sees; outputs that see the same columns are fitted together."""
-    means = (targets.sample_weight.astype(np.float32) @ features).astype(np.float64) / targets.sample_weight.sum()
+def fit_head(
+    head: Head,
+    features: NDArray[np.float32],
+    blocks: Sequence[Block],
+    targets: Targets,
+    empty: NDArray[np.bool_] | None = None,
+) -> FittedHead:
+    """Fit each output on the blocks it sees; outputs that see the same are fitted together.
+
+    Parameters
+    ----------
+    head
+        The classifier.
+    features
+        float32 (n_documents, n_columns).
+    blocks
+        What the columns are.
+    targets
+        What is to be learned.
+    empty
+        Which blocks of which documents average nothing, (n_documents, n_blocks): they are taken for the average block.
+    """
+    starts = column_starts(blocks)
+    nowhere = np.zeros((len(features), len(blocks)), np.bool_) if empty is None else empty
+    means = _means(features, starts, nowhere, targets.sample_weight)
     coefficients = np.zeros((features.shape[1], targets.n_outputs))
     intercepts = np.zeros(targets.n_outputs)
-    for outputs, columns in _views(blocks, targets.n_outputs):
-        scaled, scale = _centre_and_scale(features, columns, means, targets.sample_weight)
+    for outputs, seen in _views(blocks, targets.n_outputs):
+        scaled, scale, columns = _centre_and_scale(features, seen, starts, nowhere, means, targets.sample_weight)
         solution = head.solve(scaled, targets, outputs)
         coefficients[np.ix_(columns, np.array(outputs))] = solution.coefficients / scale
         intercepts[outputs] = solution.intercepts
     return FittedHead(coefficients, intercepts, means)
 
 
-def _views(blocks: Sequence[Block], n_outputs: int) -> list[tuple[list[int], NDArray[np.int64]]]:
-    """Return groups of outputs with the columns that they see."""
-    starts = column_starts(blocks)
+def _means(
+    features: NDArray[np.float32], starts: list[int], empty: NDArray[np.bool_], sample_weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the mean of each column over the documents whose block is not empty."""
+    means = np.zeros(features.shape[1])
+    for number, (start, end) in enumerate(pairwise(starts)):
+        weights = np.where(empty[:, number], 0, sample_weight).astype(np.float32)
+        means[start:end] = (weights @ features[:, start:end]).astype(np.float64) / max(float(weights.sum()), 1e-30)
+    return means
+
+
+def _views(blocks: Sequence[Block], n_outputs: int) -> list[tuple[list[int], list[int]]]:
+    """Return groups of outputs with the numbers of the blocks that they see."""
     if all(block.output is None for block in blocks):
-        return [(list(range(n_outputs)), np.arange(starts[-1]))]
-    seen = [
-        [
-            np.arange(starts[number], starts[number + 1])
-            for number, block in enumerate(blocks)
-            if block.output in (None, output)
-        ]
+        return [(list(range(n_outputs)), list(range(len(blocks))))]
+    return [
+        ([output], [number for number, block in enumerate(blocks) if block.output in (None, output)])
         for output in range(n_outputs)
     ]
-    return [([output], np.concatenate(columns)) for output, columns in enumerate(seen)]
 
 
 def _centre_and_scale(
     features: NDArray[np.float32],
-    columns: NDArray[np.int64],
+    seen: list[int],
+    starts: list[int],
+    empty: NDArray[np.bool_],
     means: NDArray[np.float64],
     sample_weight: NDArray[np.float64],
-) -> tuple[NDArray[np.float32], float]:
-    """Return the features centred, divided by one scale, and with a last column of ones; and the scale.
+) -> tuple[NDArray[np.float32], float, NDArray[np.int64]]:
+    """Return the columns of some blocks, centred, divided by one scale, and followed by one of ones; scale; columns.
 
     The scale makes the mean squared length of a row 1, so that C means the same on every dataset. On raw features
     solvers stop far from the optimum.
     """
+    columns = np.concatenate([np.arange(starts[number], starts[number + 1]) for number in seen])
     scaled = np.ones((len(features), len(columns) + 1), np.float32)
-    whole = len(columns) == features.shape[1]
-    np.subtract(features if whole else features[:, columns], means[columns].astype(np.float32), out=scaled[:, :-1])
+    at = 0
+    for number in seen:
+        block = slice(starts[number], starts[number + 1])
+        target = scaled[:, at : at + block.stop - block.start]
+        np.subtract(features[:, block], means[block].astype(np.float32), out=target)
+        target[empty[:, number]] = 0
+        at += target.shape[1]
     squares = np.einsum("ij,ij->i", scaled[:, :-1], scaled[:, :-1]).astype(np.float64)
     scale = float(np.sqrt(np.average(squares, weights=sample_weight))) or 1.0
     scaled[:, :-1] /= np.float32(scale)
-    return scaled, scale
+    return scaled, scale, columns
