@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfcr import bytecounts
+from tfcr import blocks, bytecounts
+from tfcr.blocks import AVERAGINGS, BLOCKS, document_vectors, make_blocks
 from tfcr.bytecounts import count_bytes
 from tfcr.counts import count_words
 from tfcr.kernels.tokens import END, KEEP, MORE, SKIP
@@ -98,3 +100,30 @@ def test_a_machine_without_a_cache_works(tmp_path: Path) -> None:
     environment = {**os.environ, "TFCR_CACHE": str(tmp_path / "file")}
     result = subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True, text=True)
     assert result.stdout == "300000\n"
+
+
+# document vectors ----------------------------------------------------------------------------------------------------
+
+COUNTS = st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=1, max_size=6)
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+@pytest.mark.parametrize("averaging", AVERAGINGS)
+@pytest.mark.parametrize("n_classes", [1, 3])
+@pytest.mark.parametrize("threads", [1, 3])
+@given(rows=COUNTS, seed=st.integers(0, 9))
+def test_document_vectors_are_those_of_the_plain_path(
+    kind: str, averaging: str, n_classes: int, threads: int, rows: list[list[int]], seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    weights = random.uniform(size=(5, n_classes)).astype(np.float32)
+    weights[random.uniform(size=weights.shape) < 0.4] = 0
+    vectors = random.normal(size=(5, 4)).astype(np.float32)
+    made = make_blocks(kind, weights, vectors, [f"c{n}" for n in range(n_classes)], averaging, np.ones(5, np.bool_))
+    counts = sp.csr_array(np.array(rows, np.int32) * random.choice([1, 1_000_000]))
+    lengths = np.asarray(counts.sum(axis=1)) + 1
+    plain = document_vectors(counts, lengths, made)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "WORTH_COMPILED_CODE", 0)
+        fast = document_vectors(counts, lengths, made, threads)
+    np.testing.assert_allclose(fast, plain, rtol=1e-4, atol=1e-5 * max(1, abs(plain).max()))

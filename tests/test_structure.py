@@ -14,6 +14,7 @@ STAGES = [
     "kernels",
     "errors",
     "files",
+    "compiled",
     "wordlist",
     "corpus",
     "tokenizers",

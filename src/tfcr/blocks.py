@@ -8,6 +8,7 @@ later (word table, explanation) follows from this one form, so that a new kind o
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from tfcr.errors import look_up
 from tfcr.schemes import Weights
 
 Known = NDArray[np.bool_]
+
+WORTH_COMPILED_CODE = 50_000_000
+"""Words times columns from which document vectors are computed by compiled code; less is done before it is loaded."""
 
 
 @dataclass(frozen=True)
@@ -155,16 +159,52 @@ def check_blocks(kind: str, averaging: str) -> None:
 # from counts to features -------------------------------------------------------------------------------------------
 
 
-def document_vectors(counts: sp.csr_array, lengths: NDArray[Any], blocks: Sequence[Block]) -> NDArray[np.float32]:
+def document_vectors(
+    counts: sp.csr_array, lengths: NDArray[Any], blocks: Sequence[Block], threads: int | None = None
+) -> NDArray[np.float32]:
     """Return the blocks of all documents side by side; float32 of shape (n_documents, n_columns)."""
     starts = column_starts(blocks)
     features = np.empty((counts.shape[0], starts[-1]), np.float32)
     numbers = counts.astype(np.float32)
-    for block, start in zip(blocks, starts, strict=False):
-        weight_sums = np.asarray(numbers @ block.weights[:, None], np.float32)
-        divisors = AVERAGINGS[block.averaging](weight_sums, lengths)
-        features[:, start : start + block.dimensions] = divide(_weighted_sums(numbers, block), divisors)
+    for first, last in _runs_of_vectors(blocks):
+        weights = np.stack([block.weights for block in blocks[first:last]], axis=1)
+        target = features[:, starts[first] : starts[last]]
+        _add_up(numbers, weights, blocks[first].vectors, target, threads)
+        weight_sums = np.asarray(numbers @ weights, np.float32)
+        for number in range(first, last):
+            block = features[:, starts[number] : starts[number + 1]]
+            divisors = AVERAGINGS[blocks[number].averaging](weight_sums[:, [number - first]], lengths)
+            np.divide(block, divisors, out=block, where=divisors > 0)
+            block[divisors[:, 0] <= 0] = 0
     return features
+
+
+def _runs_of_vectors(blocks: Sequence[Block]) -> list[tuple[int, int]]:
+    """Return the ranges of neighbouring blocks that average the same vectors, and so can be computed together."""
+    ends = [number for number in range(1, len(blocks)) if blocks[number].vectors is not blocks[number - 1].vectors]
+    return list(pairwise([0, *ends, len(blocks)]))
+
+
+def _add_up(
+    counts: sp.csr_array,
+    weights: NDArray[np.float32],
+    vectors: NDArray[np.float32] | None,
+    target: NDArray[np.float32],
+    threads: int | None,
+) -> None:
+    """Write the weighted sums of some blocks into their columns."""
+    if vectors is not None and counts.nnz * target.shape[1] >= WORTH_COMPILED_CODE:
+        from tfcr.compiled import add_up_vectors, in_threads  # noqa: PLC0415 - numba loads slowly
+
+        arrays = counts.indptr.astype(np.int64), counts.indices.astype(np.int32), counts.data
+        rows = np.ascontiguousarray(vectors)
+        in_threads(
+            lambda first, last: add_up_vectors(first, last, *arrays, weights, rows, target), len(target), threads
+        )
+        return
+    width = target.shape[1] // weights.shape[1]
+    for number in range(weights.shape[1]):
+        target[:, number * width : (number + 1) * width] = _weighted_sums(counts, weights[:, number], vectors)
 
 
 def empty_blocks(counts: sp.csr_array, blocks: Sequence[Block]) -> NDArray[np.bool_]:
@@ -180,9 +220,11 @@ def empty_blocks(counts: sp.csr_array, blocks: Sequence[Block]) -> NDArray[np.bo
     return empty
 
 
-def _weighted_sums(counts: sp.csr_array, block: Block) -> NDArray[np.float32]:
-    weighted = sp.csr_array((counts.data * block.weights[counts.indices], counts.indices, counts.indptr), counts.shape)
-    return np.asarray(weighted.toarray() if block.vectors is None else weighted @ block.vectors, np.float32)
+def _weighted_sums(
+    counts: sp.csr_array, weights: NDArray[np.float32], vectors: NDArray[np.float32] | None
+) -> NDArray[np.float32]:
+    weighted = sp.csr_array((counts.data * weights[counts.indices], counts.indices, counts.indptr), counts.shape)
+    return np.asarray(weighted.toarray() if vectors is None else weighted @ vectors, np.float32)
 
 
 def column_names(blocks: Sequence[Block]) -> list[str]:

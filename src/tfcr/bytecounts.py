@@ -4,7 +4,6 @@ It gives the same words, order and counts as the plain path; a text becomes byte
 that lower-casing and composing are Python's.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,14 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.files import kernel_cache
-from tfcr.kernels import compiling
+from tfcr.compiled import count_documents, fill_slots, n_threads
 from tfcr.tokenizers import Tokenizer
 from tfcr.wordlist import decode_words, encode_words
-
-compiling.use_cache(kernel_cache())
-
-from tfcr.kernels.tokens import count_documents, fill_slots  # noqa: E402 - it compiles into that cache
 
 T = TypeVar("T", bound=np.generic)
 
@@ -44,11 +38,11 @@ def count_bytes(
 ) -> CountedBytes:
     """Count the words of texts with a tokeniser that has a table of actions."""
     actions = tokenizer.actions()
-    n_threads = max(1, min(threads or os.cpu_count() or 1, len(texts)))
-    bounds = np.linspace(0, len(texts), n_threads + 1).astype(int).tolist()
+    workers = max(1, min(threads or n_threads(), len(texts)))
+    bounds = np.linspace(0, len(texts), workers + 1).astype(int).tolist()
     parts = [texts[start:end] for start, end in pairwise(bounds)]
     counters = [_Counter(tokenizer, actions, vocabulary) for _ in parts]
-    with ThreadPoolExecutor(n_threads) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(counter.count, part) for counter, part in zip(counters, parts, strict=True)]
         try:
             for future in futures:

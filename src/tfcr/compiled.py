@@ -1,0 +1,40 @@
+"""The door to compiled code: where it is cached, and how its work is shared among threads.
+
+Importing this imports numba, which takes longer than a small job: its callers do so only when the job is large.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from tfcr.files import kernel_cache
+from tfcr.kernels import compiling
+
+compiling.use_cache(kernel_cache())  # before any kernel is imported
+
+from tfcr.kernels.averages import add_up_vectors  # noqa: E402
+from tfcr.kernels.tokens import count_documents, fill_slots  # noqa: E402
+
+__all__ = ["add_up_vectors", "count_documents", "fill_slots", "in_threads", "n_threads"]
+
+CHUNKS = 16
+"""Pieces of work for each thread: short ones, so that Ctrl-C need not wait and no thread is left with the rest."""
+
+
+def n_threads() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_threads(work: Callable[[int, int], None], size: int, threads: int | None = None) -> None:
+    """Call ``work(first, last)`` for all of ``range(size)`` in pieces, on several threads."""
+    workers = threads or n_threads()
+    step = max(1, -(-size // (workers * CHUNKS)))
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(work, first, min(first + step, size)) for first in range(0, size, step)]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
