@@ -11,10 +11,11 @@ from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
+import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.compiled import count_documents, fill_slots, n_threads
+from tfcr.compiled import SEEN, START, STOP, count_documents, fill_slots, n_threads
 from tfcr.tokenizers import Tokenizer
 from tfcr.wordlist import decode_words, encode_words
 
@@ -62,15 +63,16 @@ class _Counter:
         self.actions = actions
         self.adding = vocabulary is None
         self.stopped = False
-        self.arena, self.word_starts = _copies(*encode_words(vocabulary or []))
-        self.n_words = len(self.word_starts) - 1
-        self.used = len(self.arena)
+        text, offsets = encode_words(vocabulary or [])
+        self.arena = text.copy()
+        self.used = len(text)
+        self.n_words = len(offsets) - 1
+        self.known = np.zeros((self.n_words, 4), np.int64)
+        self.known[:, START], self.known[:, STOP] = offsets[:-1], offsets[1:]
         self.entries: list[NDArray[np.int32]] = []
         self.counts: list[NDArray[np.int32]] = []
         self.sizes: list[NDArray[np.int64]] = []
         self.lengths: list[NDArray[np.int64]] = []
-        self.seen_in = np.full(self.n_words, -1, np.int64)
-        self.entry_of = np.zeros(self.n_words, np.int64)
         self._make_slots(1 << 16)
 
     def count(self, texts: Sequence[str]) -> None:
@@ -85,7 +87,8 @@ class _Counter:
 
     def words(self) -> list[str]:
         """Return the words in the order of their numbers."""
-        return decode_words(self.arena[: self.used], self.word_starts[: self.n_words + 1])
+        offsets = np.concatenate([[0], self.known[: self.n_words, STOP]])
+        return decode_words(self.arena[: self.used], offsets)
 
     def _count_batch(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> None:
         n_documents = len(starts) - 1
@@ -96,11 +99,11 @@ class _Counter:
         state = np.array([self.used, self.n_words, 0])
         document = 0
         self._make_room(longest)
-        self.seen_in[:] = -1
+        self.known[:, SEEN] = -1
         while True:
             document = count_documents(
-                text, starts, document, self.actions, self.adding, self.slots, self.slot_hashes, self.arena,
-                self.word_starts, self.seen_in, self.entry_of, entries, counts, entry_starts, lengths, state,
+                text, starts, document, self.actions, self.adding, self.slots, self.arena, self.known,
+                entries, counts, entry_starts, lengths, state,
             )  # fmt: skip
             self.used, self.n_words = int(state[0]), int(state[1])
             if document == n_documents:
@@ -117,19 +120,15 @@ class _Counter:
         tokens = (document_bytes + 1) // 2 if self.adding else 0
         if self.used + document_bytes + 4 > len(self.arena):
             self.arena = _grown(self.arena, 2 * (self.used + document_bytes) + (1 << 16))
-        if self.n_words + tokens + 2 > len(self.seen_in):
-            size = 2 * (self.n_words + tokens) + (1 << 12)
-            self.seen_in = _grown(self.seen_in, size, fill=-1)
-            self.entry_of = _grown(self.entry_of, size)
-            self.word_starts = _grown(self.word_starts, size + 1)
+        if self.n_words + tokens > len(self.known):
+            self.known = _grown(self.known, 2 * (self.n_words + tokens) + (1 << 12))
         if 2 * (self.n_words + tokens) > len(self.slots):
             self._make_slots(2 * (self.n_words + tokens))
 
     def _make_slots(self, at_least: int) -> None:
         size = 1 << max(16, (2 * max(at_least, 2 * self.n_words)).bit_length())
-        self.slots = np.full(size, -1, np.int32)
-        self.slot_hashes = np.zeros(size, np.uint64)
-        fill_slots(self.arena, self.word_starts, self.n_words, self.slots, self.slot_hashes)
+        self.slots = np.zeros(size, np.uint64)
+        fill_slots(self.arena, self.known, self.n_words, self.slots)
 
 
 def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -147,7 +146,7 @@ def _merged(counters: Sequence[_Counter], vocabulary: Sequence[str] | None) -> C
     """Give the words of all threads one numbering, in sorted order, and put their documents one after the other."""
     if vocabulary is None:
         found = [counter.words() for counter in counters]
-        words: Sequence[str] = sorted(set().union(*found))
+        words: Sequence[str] = _sorted_union(found)
         numbers = dict(zip(words, range(len(words)), strict=True))
         places = [np.fromiter(map(numbers.__getitem__, names), np.int32, len(names)) for names in found]
     else:
@@ -162,15 +161,18 @@ def _merged(counters: Sequence[_Counter], vocabulary: Sequence[str] | None) -> C
     indices = np.concatenate(columns) if columns else np.zeros(0, np.int32)
     small = len(data) < np.iinfo(np.int32).max
     matrix = sp.csr_array((data, indices, indptr.astype(np.int32) if small else indptr), (len(indptr) - 1, len(words)))
-    matrix.sort_indices()
     return CountedBytes(words, matrix, np.concatenate(lengths) if lengths else np.zeros(0, np.int64))
 
 
-def _copies(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    return text.copy(), offsets.copy()
+def _sorted_union(lists: Sequence[list[str]]) -> list[str]:
+    """Return all different words, sorted by code point, which is the order of their UTF-8 bytes."""
+    try:
+        return pl.concat([pl.Series(words, dtype=pl.String) for words in lists]).unique().sort().to_list()
+    except UnicodeEncodeError:  # lone surrogates, which polars cannot hold
+        return sorted(set().union(*lists))
 
 
-def _grown(array: NDArray[T], size: int, fill: int = 0) -> NDArray[T]:
-    grown = np.full(size, fill, array.dtype)
+def _grown(array: NDArray[T], size: int) -> NDArray[T]:
+    grown = np.zeros((size, *array.shape[1:]), array.dtype)
     grown[: len(array)] = array
     return grown

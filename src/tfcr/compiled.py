@@ -13,9 +13,9 @@ from tfcr.kernels import compiling
 compiling.use_cache(kernel_cache())  # before any kernel is imported
 
 from tfcr.kernels.averages import add_up_vectors  # noqa: E402
-from tfcr.kernels.tokens import count_documents, fill_slots  # noqa: E402
+from tfcr.kernels.tokens import SEEN, START, STOP, count_documents, fill_slots  # noqa: E402
 
-__all__ = ["add_up_vectors", "count_documents", "fill_slots", "in_threads", "n_threads"]
+__all__ = ["SEEN", "START", "STOP", "add_up_vectors", "count_documents", "fill_slots", "in_threads", "n_threads"]
 
 CHUNKS = 16
 """Pieces of work for each thread: short ones, so that Ctrl-C need not wait and no thread is left with the rest."""

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from tfcr.kernels.compiling import compiled
 
 END, MORE, KEEP, SKIP = 0, 1, 2, 3
+START, STOP, SEEN, ENTRY = 0, 1, 2, 3
 
 _FIRST_HASH = np.uint64(1469598103934665603)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
+_UPPER = np.uint64(0xFFFFFFFF00000000)
+_LOWER = np.uint64(0x00000000FFFFFFFF)
 
 
 @compiled
@@ -24,12 +27,9 @@ def count_documents(  # noqa: PLR0912, PLR0915 - one pass, nothing to call from 
     document: int,
     actions: NDArray[np.uint8],
     adding: bool,
-    slots: NDArray[np.int32],
-    slot_hashes: NDArray[np.uint64],
+    slots: NDArray[np.uint64],
     arena: NDArray[np.uint8],
-    word_starts: NDArray[np.int64],
-    seen_in: NDArray[np.int64],
-    entry_of: NDArray[np.int64],
+    known: NDArray[np.int64],
     words: NDArray[np.int32],
     counts: NDArray[np.int32],
     entry_starts: NDArray[np.int64],
@@ -46,12 +46,13 @@ def count_documents(  # noqa: PLR0912, PLR0915 - one pass, nothing to call from 
         One of END, MORE, KEEP, SKIP for each code point.
     adding
         Whether a word that is not known gets a number, or is passed over.
-    slots, slot_hashes
-        Hash table of word numbers, -1 where empty; its size is a power of two.
-    arena, word_starts
+    slots
+        Hash table: the upper half of a word's hash, and its number plus 1; 0 where empty. Its size is a power of two.
+    arena
         The bytes of the words, one after the other.
-    seen_in, entry_of
-        For each word, the last document that held it, and the entry there.
+    known
+        For each word START, STOP (its bytes), SEEN (the last document that held it) and ENTRY (the entry there): what
+        a token needs to know of its word lies in one line of the processor's cache.
     words, counts, entry_starts
         The result: entries of word and count, and where each document's start.
     lengths
@@ -69,7 +70,7 @@ def count_documents(  # noqa: PLR0912, PLR0915 - one pass, nothing to call from 
         if (
             used + size + 4 > arena.shape[0]
             or n_entries + tokens > words.shape[0]
-            or (adding and (n_words + tokens + 1 > seen_in.shape[0] or 2 * (n_words + tokens) > slots.shape[0]))
+            or (adding and (n_words + tokens > known.shape[0] or 2 * (n_words + tokens) > slots.shape[0]))
         ):
             break
         n_tokens = 0
@@ -103,12 +104,15 @@ def count_documents(  # noqa: PLR0912, PLR0915 - one pass, nothing to call from 
                 continue
             n_tokens += 1
             hashed ^= hashed >> _HALF
+            tag = hashed & _UPPER
             slot = np.int64(hashed & np.uint64(mask))
-            word = np.int64(slots[slot])
-            while word >= 0:
-                if slot_hashes[slot] == hashed:
-                    first = word_starts[word]
-                    same = word_starts[word + 1] - first == written - used
+            held = slots[slot]
+            word = np.int64(-1)
+            while held != 0:
+                if held & _UPPER == tag:
+                    word = np.int64(held & _LOWER) - 1
+                    first = known[word, START]
+                    same = known[word, STOP] - first == written - used
                     if same:
                         for offset in range(written - used):
                             if arena[first + offset] != arena[used + offset]:
@@ -116,23 +120,24 @@ def count_documents(  # noqa: PLR0912, PLR0915 - one pass, nothing to call from 
                                 break
                     if same:
                         break
+                    word = np.int64(-1)
                 slot = (slot + 1) & mask
-                word = np.int64(slots[slot])
+                held = slots[slot]
             if word < 0:
                 if not adding:
                     continue
                 word = n_words
-                slots[slot] = word
-                slot_hashes[slot] = hashed
-                seen_in[word] = -1
                 n_words += 1
+                slots[slot] = tag | np.uint64(n_words)
+                known[word, START] = used
+                known[word, STOP] = written
+                known[word, SEEN] = -1
                 used = written
-                word_starts[n_words] = used
-            if seen_in[word] == document:
-                counts[entry_of[word]] += 1
+            if known[word, SEEN] == document:
+                counts[known[word, ENTRY]] += 1
             else:
-                seen_in[word] = document
-                entry_of[word] = n_entries
+                known[word, SEEN] = document
+                known[word, ENTRY] = n_entries
                 words[n_entries] = word
                 counts[n_entries] = 1
                 n_entries += 1
@@ -144,22 +149,15 @@ def count_documents(  # noqa: PLR0912, PLR0915 - one pass, nothing to call from 
 
 
 @compiled
-def fill_slots(
-    arena: NDArray[np.uint8],
-    word_starts: NDArray[np.int64],
-    n_words: int,
-    slots: NDArray[np.int32],
-    slot_hashes: NDArray[np.uint64],
-) -> None:
+def fill_slots(arena: NDArray[np.uint8], known: NDArray[np.int64], n_words: int, slots: NDArray[np.uint64]) -> None:
     """Put words into an empty hash table."""
     mask = slots.shape[0] - 1
     for word in range(n_words):
         hashed = _FIRST_HASH
-        for at in range(word_starts[word], word_starts[word + 1]):
+        for at in range(known[word, START], known[word, STOP]):
             hashed = (hashed ^ np.uint64(arena[at])) * _MULTIPLIER
         hashed ^= hashed >> _HALF
         slot = np.int64(hashed & np.uint64(mask))
-        while slots[slot] >= 0:
+        while slots[slot] != 0:
             slot = (slot + 1) & mask
-        slots[slot] = word
-        slot_hashes[slot] = hashed
+        slots[slot] = (hashed & _UPPER) | np.uint64(word + 1)
