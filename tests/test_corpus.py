@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tfcr.corpus import DATASETS, READERS, load_dataset, load_pydocs, read_corpus, tables
 from tfcr.corpus.decoding import detect_encoding
+from tfcr.corpus.delimited import SEPARATORS
 from tfcr.errors import DataError, UnknownNameError
 
 ROWS = [("good film", "pos"), ("bad film", "neg"), ("größe", "pos")]
@@ -115,7 +116,7 @@ def test_exports_are_read_with_no_option(separator: str, encoding: str, tmp_path
     lines = [separator.join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
     path.write_bytes("\r\n".join(lines).encode(encoding))
     assert pairs(path) == [(rows[1][1], "ja"), (rows[2][1], "nein")]
-    assert tables.SEPARATORS[separator] in read_corpus(path).notes[0]
+    assert SEPARATORS[separator] in read_corpus(path).notes[0]
 
 
 def test_encodings_are_told_apart(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """Where tfcr keeps what it can make again, and how it writes so that nothing is ever half-written."""
 
+import gzip
 import os
 import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 
 def cache_folder(name: str) -> Path:
@@ -47,6 +48,17 @@ def _cache_root() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "tfcr"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tfcr"
+
+
+def open_unpacked(path: Path) -> IO[bytes]:
+    """Open a file for reading, unpacked if it is gzipped."""
+    return cast(IO[bytes], gzip.open(path, "rb") if is_packed(path) else path.open("rb"))
+
+
+def is_packed(path: Path) -> bool:
+    """Tell a gzipped file by its first bytes."""
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from tfcr.corpus.columns import Corpus
 from tfcr.corpus.datasets import DATASETS, load_data, load_dataset
 from tfcr.corpus.loading import read_corpus
+from tfcr.corpus.options import ReadOptions
 from tfcr.corpus.pydocs import load_pydocs
-from tfcr.corpus.tables import READERS, ReadOptions
+from tfcr.corpus.tables import READERS
 
 __all__ = ["DATASETS", "READERS", "Corpus", "ReadOptions", "load_data", "load_dataset", "load_pydocs", "read_corpus"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from tfcr.corpus.tables import ReadOptions
+from tfcr.corpus.options import ReadOptions
 from tfcr.errors import DataError, unknown_name
 
 TEXT_NAMES = ("text", "body", "content", "message", "tweet", "comment", "review", "sentence", "document", "description")

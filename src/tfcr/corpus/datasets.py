@@ -8,8 +8,9 @@ from typing import Any
 
 from tfcr.corpus.columns import Corpus
 from tfcr.corpus.loading import read_corpus
+from tfcr.corpus.options import ReadOptions
 from tfcr.corpus.pydocs import load_pydocs
-from tfcr.corpus.tables import ReadOptions, read_label_lines, read_table
+from tfcr.corpus.tables import read_label_lines, read_table
 from tfcr.errors import DataError, look_up
 from tfcr.files import data_folders
 

@@ -1,15 +1,15 @@
 """From the bytes of a file to UTF-8 text: unpacking, telling the encoding, transcoding as a stream."""
 
 import codecs
-import gzip
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 from tfcr.errors import DataError
+from tfcr.files import is_packed, open_unpacked
 
 CHUNK = 1 << 20
 ENCODINGS = "utf-8, utf-16, cp1252, latin-1"
@@ -17,19 +17,13 @@ _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM
 _NOT_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
 
 
-def open_binary(path: Path) -> IO[bytes]:
-    """Open a file for reading, unpacked if it is gzipped."""
-    try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-
-
 def read_chunks(path: Path) -> Iterator[bytes]:
     """Yield the unpacked bytes of a file."""
-    with open_binary(path) as file:
+    try:
+        file = open_unpacked(path)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    with file:
         while chunk := _read(path, file):
             yield chunk
 
@@ -118,7 +112,7 @@ def _not_in_encoding(path: Path, encoding: str, position: int, line: int) -> Dat
 @contextmanager
 def as_utf8(path: Path, encoding: str) -> Iterator[Path]:
     """Give the path of the file's text in UTF-8: the file itself where it is that, else a temporary copy."""
-    if encoding == "utf-8" and not first_bytes(path, 3).startswith(codecs.BOM_UTF8) and not _is_packed(path):
+    if encoding == "utf-8" and not first_bytes(path, 3).startswith(codecs.BOM_UTF8) and not is_packed(path):
         for _ in decoded_chunks(path, encoding):
             pass  # only to find what is not UTF-8, and name it
         yield path
@@ -128,8 +122,3 @@ def as_utf8(path: Path, encoding: str) -> Iterator[Path]:
         with copy.open("w", encoding="utf-8", newline="") as file:
             file.writelines(decoded_chunks(path, encoding))
         yield copy
-
-
-def _is_packed(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"

@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from tfcr.corpus.columns import Columns, Corpus, choose_columns, joined_text, make_corpus
-from tfcr.corpus.tables import ReadOptions, Table, read_label_lines, read_table
+from tfcr.corpus.options import ReadOptions, Table
+from tfcr.corpus.tables import read_label_lines, read_table
 from tfcr.errors import DataError
 
 STANDARD_INPUT = "-"

@@ -4,21 +4,20 @@ A reader yields the file in blocks: words as bytes, vectors as float32, and wher
 it cannot read it names by line or by byte. To add a format, write ``matches`` and ``read`` and add a row.
 """
 
-import gzip
 import io
 import mmap
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from tfcr.errors import EmbeddingsError
-from tfcr.files import write_file, written_beside
+from tfcr.files import is_packed, open_unpacked, write_file, written_beside
 
 BLOCK_BYTES = 1 << 24
 WORD_LIST_ENDINGS = (".txt", ".words", ".vocab")
@@ -71,16 +70,9 @@ def detect_format(path: Path) -> str:
 
 
 def _first_bytes(path: Path) -> bytes:
-    with open_unpacked(path) as file:
-        return read_safely(path, file, 1 << 16)
-
-
-def open_unpacked(path: Path) -> IO[bytes]:
-    """Open a file that may be gzipped."""
     try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
+        with open_unpacked(path) as file:
+            return read_safely(path, file, 1 << 16)
     except OSError as error:
         raise EmbeddingsError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -242,9 +234,8 @@ def _is_word2vec_binary(sample: Sample) -> bool:
 
 def _read_word2vec_binary(path: Path) -> Iterator[VectorBlock]:
     with path.open("rb") as file:
-        if file.read(2) == b"\x1f\x8b":
+        if is_packed(path):
             raise EmbeddingsError(f"{path} is a gzipped binary file; unpack it first: gunzip {path.name}")
-        file.seek(0)
         promised, dimensions = _read_header(path, file)
         start = file.tell()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
