@@ -35,7 +35,7 @@ def test_comparing_shows_progress_over_all(corpus: Corpus, vectors: Embeddings) 
     seen: list[tuple[int, int]] = []
     models = {name: TfcrClassifier(embeddings=vectors, scheme=name) for name in ("none", "tfcr")}
     results = compare(models, corpus, folds=2, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]  # loaded vectors take no time
     assert results["none"].macro_f1 < results["tfcr"].macro_f1
 
 

@@ -235,7 +235,7 @@ def compare(
     prepared: Prepared | None = None,
 ) -> dict[str, Evaluation]:
     """Cross-validate several classifiers on the same folds, words and vectors."""
-    prepared = prepared or prepare(next(iter(models.values())), corpus)
+    prepared = prepared or prepare(next(iter(models.values())), corpus, progress)
     results: dict[str, Evaluation] = {}
     for model in models.values():
         model.check_parameters()

@@ -18,7 +18,7 @@ def demo(
     \b
     tfcr demo
     """
-    from tfcr.cli.explain import _print as print_explanation
+    from tfcr.cli.explain import print_explanation
     from tfcr.corpus import load_dataset
     from tfcr.evaluation import compare, fit_on, prepare
     from tfcr.model import TfcrClassifier

@@ -31,7 +31,7 @@ def explain(
     if json:
         print_json(_as_json(explanation))
     else:
-        _print(explanation, top)
+        print_explanation(explanation, top)
 
 
 def _as_json(explanation: "Explanation") -> dict[str, Any]:
@@ -53,7 +53,8 @@ def _as_json(explanation: "Explanation") -> dict[str, Any]:
     }
 
 
-def _print(explanation: "Explanation", top: int) -> None:
+def print_explanation(explanation: "Explanation", top: int) -> None:
+    """Print what the words add to the scores of the likeliest classes."""
     order = (-explanation.scores).argsort()[:SHOWN_CLASSES]
     labels = [str(explanation.classes.tolist()[number]) for number in order]
     shown = sorted(explanation.words, key=lambda word: -abs(word.contributions[order[0]]))[:top]
