@@ -13,6 +13,7 @@ SOURCE = Path(tfcr.__file__).parent
 STAGES = [
     "kernels",
     "errors",
+    "machine",
     "files",
     "compiled",
     "wordlist",
@@ -23,6 +24,7 @@ STAGES = [
     "schemes",
     "embeddings",
     "blocks",
+    "features",
     "vectors",
     "heads",
     "wordtable",
