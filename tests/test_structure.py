@@ -14,6 +14,8 @@ STAGES = [
     "kernels",
     "errors",
     "files",
+    "download",
+    "archives",
     "compiled",
     "wordlist",
     "corpus",
