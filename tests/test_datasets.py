@@ -1,6 +1,7 @@
 """The paper's datasets, each from a small file in its original format; finding, drawing, what bad files are told."""
 
 import bz2
+import csv
 import gzip
 import io
 import json
@@ -8,11 +9,13 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tfcr import archives
 from tfcr.corpus import DATASETS, Corpus, dataset_rows, fetch_dataset, load_data, load_dataset
 from tfcr.corpus.datasets import PAPER
 from tfcr.corpus.named import DOWNLOADABLE, READY, TO_BE_ASKED_FOR, how_to_get, state_of
@@ -312,6 +315,13 @@ def test_each_document_is_as_likely_to_be_drawn(tmp_path: Path) -> None:
     assert max(counts) < 160
 
 
+def test_halves_of_characters_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "reviews.json").write_text('{"reviewText": "so \\ud83d\\ude00 \\ud83d", "overall": 5}\n')
+    (tmp_path / "twitter-2013train-A.txt").write_text("1\tpositive\tso \\ud83d\\ude00 \\ude00\n")
+    assert load_dataset("rev-book", tmp_path).texts == ["so \U0001f600 \ufffd"]
+    assert load_dataset("semeval", tmp_path).texts == ["so \U0001f600 \ufffd"]
+
+
 def test_rows_are_read_one_by_one(tmp_path: Path) -> None:
     file = tmp_path / "reviews.json.gz"
     good = json.dumps({"reviewText": "fine", "overall": 4}) + "\n"
@@ -376,6 +386,46 @@ def test_an_empty_folder_is_told(name: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="empty holds nothing"):
         load_dataset(name, tmp_path / "empty")
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip)
+XML_TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cn"]), min_size=1).filter(str.strip)
+
+
+@given(rows=st.lists(st.tuples(st.integers(1, 4), TEXTS, TEXTS), min_size=1))
+def test_whatever_csv_writes_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, str, str]]
+) -> None:
+    folder = tmp_path_factory.mktemp("zhang")
+    with (folder / "test.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
+    expected = [(f"class {number}", f"{title}\n{text}") for number, title, text in rows]
+    assert pairs(load_dataset("agnews", folder)) == expected
+
+
+@given(articles=st.lists(st.tuples(XML_TEXTS, XML_TEXTS), min_size=1), chunk=st.integers(1, 60))
+def test_xml_is_read_whatever_its_chunks(
+    tmp_path_factory: pytest.TempPathFactory, articles: list[tuple[str, str]], chunk: int
+) -> None:
+    file = tmp_path_factory.mktemp("news") / "news.xml"
+    elements = [
+        f"<title>{escape(text)}</title><image/><category>{escape(label)}</category>" for label, text in articles
+    ]
+    file.write_text(f"<all_news>\n{' '.join(elements)}</all_news>", "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(archives, "CHUNK", chunk)
+        assert pairs(load_dataset("ns200", file)) == articles
+
+
+@given(data=st.data(), n=st.integers(1, 30))
+def test_joining_finds_every_pair(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, n: int) -> None:
+    folder = tmp_path_factory.mktemp("odp")
+    labels = {number: data.draw(st.sampled_from(("Arts", "Home", "World"))) for number in range(n)}
+    texts = {number: f"text {number}" for number in data.draw(st.permutations(range(n + 5)))[: n + 2]}
+    (folder / "labels").write_text("".join(f"{number}\tx\ty\t{label}\n" for number, label in labels.items()))
+    (folder / "texts").write_text("".join(f"{number}\t{text}\n" for number, text in texts.items()))
+    expected = [(labels[number], text) for number, text in texts.items() if number in labels]
+    assert [(row.label, row.text) for row in dataset_rows("odp", folder) if row.text] == expected
 
 
 def test_a_zhang_archive_that_is_another(tmp_path: Path) -> None:

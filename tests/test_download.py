@@ -52,6 +52,7 @@ class Server(ThreadingHTTPServer):
         self.cuts: list[int] = []  # after how many bytes the next answers end
         self.refusals: list[int] = []  # with what status the next requests are refused
         self.ranges = True
+        self.shifts: list[int] = []  # by how many bytes the next parts are not those that were asked for
         self.kind = "application/gzip"
         self.length = True
         self.moved = ""
@@ -113,7 +114,8 @@ class Handler(BaseHTTPRequestHandler):
         still_same = self.headers.get("If-Range") in (None, self.server.etag)
         if asked is None or not self.server.ranges or not still_same:
             return None
-        return int(asked.removeprefix("bytes=").removesuffix("-"))
+        shift = self.server.shifts.pop(0) if self.server.shifts else 0
+        return int(asked.removeprefix("bytes=").removesuffix("-")) + shift
 
     def log_message(self, format: str, *arguments: object) -> None:
         pass
@@ -181,6 +183,11 @@ def test_a_server_that_ignores_ranges_is_asked_for_all(server: Server, tmp_path:
     server.cuts, server.ranges = [HALF], False
     assert download(server.wanted(sha256=SHA256), tmp_path).read_bytes() == CONTENT
     assert len(server.asked) == 2
+
+
+def test_another_part_than_was_asked_for_is_not_used(server: Server, tmp_path: Path) -> None:
+    server.cuts, server.shifts = [HALF, 100], [7]
+    assert download(server.wanted(sha256=SHA256), tmp_path).read_bytes() == CONTENT
 
 
 def test_a_file_that_changes_meanwhile_is_got_anew(server: Server, tmp_path: Path) -> None:

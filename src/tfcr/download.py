@@ -263,9 +263,9 @@ def _read_head(part: _Part, version: _Version | None, answer: Any) -> _Version:
     _check_size(part, offered)
     if offered.mark.startswith("W/"):  # a weak mark cannot vouch for bytes
         offered = _Version(offered.url, offered.total)
-    if version is None or begins == 0:  # the first time, or the server ignores that we have a part
+    if begins == 0:  # the first time, or the server ignores that we have a part
         part.start(offered)
-    elif begins != part.size or total != version.total:
+    elif version is None or begins != part.size or total != version.total:
         part.drop()
         raise _CutError("the server sends another part than was asked for")
     _check_space(part, offered)

@@ -1,9 +1,9 @@
 """Datasets by their name: where their files are, getting them, reading them."""
 
-import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -88,23 +88,18 @@ def load_dataset(name: str, path: str | Path | None = None, *, sample: int | Non
     seed
         Of the drawing.
     """
-    kept, whole, missing = _drawn(dataset_rows(name, path), sample, seed)
-    if not whole:
+    drawn = _draw(dataset_rows(name, path), sample, seed)
+    if not drawn.whole:
         raise DataError(
-            f"the files of {name!r} hold no document with a text and a label ({missing:,} without); "
+            f"the files of {name!r} hold no document with a text and a label ({drawn.missing:,} without); "
             f"expected {DATASETS[name].files}"
         )
-    notes = []
-    if missing:
-        notes.append(f"{missing:,} of {whole + missing:,} rows have no text, or no label of the dataset's: left out")
-    if len(kept) < whole:
-        notes.append(f"{len(kept):,} of {whole:,} documents, drawn with seed {seed}")
     return Corpus(
-        texts=[row.text or "" for _, row in kept],
-        labels=[row.label for _, row in kept],
-        rows=[number for number, _ in kept],
+        texts=[row.text or "" for _, row in drawn.kept],
+        labels=[row.label for _, row in drawn.kept],
+        rows=[number for number, _ in drawn.kept],
         name=name,
-        notes=tuple(notes),
+        notes=tuple(_notes(drawn, seed)),
     )
 
 
@@ -117,9 +112,17 @@ def dataset_rows(name: str, path: str | Path | None = None) -> Iterator[Row]:
     return dataset.read(place)
 
 
-def _drawn(rows: Iterator[Row], most: int | None, seed: int) -> tuple[list[tuple[int, Row]], int, int]:
-    """Return whole rows with their numbers, all or `most` drawn at random; how many are whole; how many are not."""
-    draw = random.Random(seed)  # noqa: S311 - no secret
+class _Drawn(NamedTuple):
+    """Rows with their numbers; how many had both text and label; how many had not."""
+
+    kept: list[tuple[int, Row]]
+    whole: int
+    missing: int
+
+
+def _draw(rows: Iterator[Row], most: int | None, seed: int) -> _Drawn:
+    """Keep all rows that have text and label, or `most` of them, each as likely as any other, in their order."""
+    random = Random(seed)  # noqa: S311 - no secret
     kept: list[tuple[int, Row]] = []
     whole = missing = 0
     for number, row in enumerate(rows, start=1):
@@ -129,9 +132,17 @@ def _drawn(rows: Iterator[Row], most: int | None, seed: int) -> tuple[list[tuple
         whole += 1
         if most is None or len(kept) < most:
             kept.append((number, row))
-        elif (place := draw.randrange(whole)) < most:
+        elif (place := random.randrange(whole)) < most:
             kept[place] = (number, row)
-    return sorted(kept), whole, missing
+    return _Drawn(sorted(kept), whole, missing)
+
+
+def _notes(drawn: _Drawn, seed: int) -> Iterator[str]:
+    if drawn.missing:
+        rows = drawn.whole + drawn.missing
+        yield f"{drawn.missing:,} of {rows:,} rows have no text, or no label of the dataset's: left out"
+    if len(drawn.kept) < drawn.whole:
+        yield f"{len(drawn.kept):,} of {drawn.whole:,} documents, drawn with seed {seed}"
 
 
 # where the files are -------------------------------------------------------------------------------------------------

@@ -28,7 +28,11 @@ class Row(NamedTuple):
     text: str | None
 
 
-STARS = {"1": "1 star", **{str(number): f"{number} stars" for number in range(2, 6)}}
+STARS = {
+    form: f"{number} stars" if number > 1 else "1 star"
+    for number in range(1, 6)
+    for form in (f"{number}", f"{number}.0", f"{number}0")  # TripAdvisor's bubbles go from 10 to 50
+}
 POLARITIES = {name: name for name in ("positive", "negative", "neutral")}
 SENTIMENTS = {"positive": "positive", "pos": "positive", "negative": "negative", "neg": "negative"}
 ABUSE = {name: name for name in ("abusive", "hateful", "spam", "normal")}
@@ -59,6 +63,23 @@ def _lines(chunks: Iterable[str]) -> Iterator[str]:
         yield from (line + "\n" for line in whole)
     if rest:
         yield rest
+
+
+def mended(text: str) -> str:
+    r"""Join the halves that escapes write some characters in; replace a half alone, which no text can hold.
+
+    >>> mended("\ud83d\ude00 \ud83d.") == "\U0001f600 \ufffd."
+    True
+    """
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _csv_rows(lines: Iterable[str], member: Member, separator: str = ",") -> Iterator[list[str]]:
+    csv.field_size_limit(1 << 30)
+    try:
+        yield from (cells for cells in csv.reader(lines, delimiter=separator) if cells)
+    except csv.Error as error:
+        raise DataError(f"{member.where} cannot be read as delimited text ({error}); get the file again") from None
 
 
 def _files(place: Path, pattern: str, expected: str) -> Iterator[Member]:
@@ -121,8 +142,7 @@ def _zhang_form(member: Member) -> _Form:
     head = next(lines, "")
     everything = chain([head], lines)
     if ',"' in head:
-        csv.field_size_limit(1 << 30)
-        return _Form((cells for cells in csv.reader(everything) if cells), 1)
+        return _Form(_csv_rows(everything, member), 1)
     return _Form((line.rstrip("\r\n").split(",", 1) for line in everything if line.strip()), 0)
 
 
@@ -149,7 +169,7 @@ def amazon_rows(place: Path) -> Iterator[Row]:
 def _review(line: str, where: str) -> Row:
     try:
         record = json.loads(line)
-        return Row(class_of(str(record["overall"]), STARS), record.get("reviewText"))
+        return Row(class_of(str(record["overall"]), STARS), mended(str(record.get("reviewText") or "")))
     except (ValueError, TypeError, KeyError) as error:
         shown = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise DataError(f"{where}: {shown}; expected a JSON object with reviewText and overall") from None
@@ -177,12 +197,12 @@ def _articles(member: Member) -> Iterator[dict[str, str]]:
             done.append({})
 
     def text(data: str) -> None:
-        if len(opened) > 1 and data.strip():
+        if len(opened) > 1:
             done[-1][opened[-1]] = done[-1].get(opened[-1], "") + data
 
     def end(name: str) -> None:
         opened.pop()
-        if len(opened) > 0:
+        if opened:
             done[-1].setdefault(name, "")
 
     parser = expat.ParserCreate()
@@ -236,7 +256,7 @@ def _tweets(member: Member) -> Iterator[tuple[str, Row]]:
 
 def _unescape(text: str) -> str:
     r"""Turn the literal \u2019 of some files into the character."""
-    return re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match.group(1), 16)), text)
+    return mended(re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match.group(1), 16)), text))
 
 
 # delimited files ---------------------------------------------------------------------------------------------------
@@ -268,8 +288,9 @@ def class_of(cell: str, classes: Mapping[str, str]) -> str | None:
     >>> class_of("5.0", STARS), class_of("50", STARS), class_of("Top/Kids_and_Teens/News", DIRECTORY)
     ('5 stars', '5 stars', 'Kids and Teens')
     """
-    plain = cell.strip().removeprefix("Top/").split("/")[0].replace("_", " ").casefold()
-    return classes.get(plain) or classes.get(re.sub(r"(?<=^[1-5])(\.0+|0)$", "", plain))
+    if cell in classes:  # nearly always, and there may be millions
+        return classes[cell]
+    return classes.get(cell.strip().removeprefix("Top/").split("/")[0].replace("_", " ").casefold())
 
 
 @dataclass(frozen=True)
@@ -283,7 +304,7 @@ class Delimited:
 
     def rows(self, place: Path) -> Iterator[Row]:
         """Read them, with or without a header; a row whose label is none of the classes has none."""
-        for member in _files(place, self.files, f"a delimited file of the labels {', '.join(self.classes)} and texts"):
+        for member in _files(place, self.files, f"a delimited file of texts and the labels {self._names()}"):
             cells = _csv_cells(member)
             first = next(cells, [])
             label, text = self.label.place_in(first), self.text.place_in(first)
@@ -291,6 +312,9 @@ class Delimited:
                 cells, label, text = chain([first], cells), self._label_place(first), self.text.place()
             for row in cells:
                 yield Row(class_of(_cell(row, label) or "", self.classes), _cell(row, text))
+
+    def _names(self) -> str:
+        return ", ".join(dict.fromkeys(self.classes.values()))
 
     def _label_place(self, first: Sequence[str]) -> int:
         """Return the one column whose cell is a class; if there are several or none, the usual one."""
@@ -301,8 +325,7 @@ class Delimited:
 def _csv_cells(member: Member) -> Iterator[list[str]]:
     chunks = _text_chunks(member)
     sample = next(chunks, "")
-    csv.field_size_limit(1 << 30)
-    return csv.reader(_lines(chain([sample], chunks)), delimiter=separator_of(sample[: 1 << 16]))
+    return _csv_rows(_lines(chain([sample], chunks)), member, separator_of(sample[: 1 << 16]))
 
 
 def _cell(cells: Sequence[str], at: int) -> str | None:
