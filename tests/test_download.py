@@ -542,6 +542,22 @@ def test_vectors_are_fetched_from_a_gz(server: Server, tmp_path: Path, monkeypat
 
 
 @pytest.mark.usefixtures("_own_vectors")
+def test_vectors_are_fetched_once_by_two(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Embeddings.from_arrays(["good", "film"], [[1, 2], [3, 4]]).save(tmp_path / "v.bin")
+    serve_vectors(server, monkeypatch, gzip.compress((tmp_path / "v.bin").read_bytes()), ".bin.gz", "gw2v")
+    server.pause = 0.3
+    told: list[str] = []
+    both = [threading.Thread(target=fetch_known, args=("gw2v",), kwargs={"tell": told.append}) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert len(server.asked) == 1
+    assert told == ["another process fetches gw2v; waiting"]
+    assert Embeddings.load("gw2v")["good"].tolist() == [1, 2]
+
+
+@pytest.mark.usefixtures("_own_vectors")
 def test_vectors_of_ones_own_by_name(tmp_path: Path) -> None:
     with pytest.raises(
         DownloadError, match="'tw2v' cannot be downloaded: get word2vec_twitter_model.bin from .*--path"

@@ -130,7 +130,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+def locked(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[None]:
     """Let one process at a time through; `waiting` is called once if another is there already.
 
     The system lets go of the lock when its process ends, however it ends.

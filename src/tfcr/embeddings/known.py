@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tfcr.archives import unpack_one
 from tfcr.download import Download, download
 from tfcr.embeddings.formats import detect_format
 from tfcr.errors import DataError, DownloadError, EmbeddingsError, MissingExtraError, look_up
-from tfcr.files import fetched_folder, find_data, looked_in, remember_path
+from tfcr.files import fetched_folder, find_data, locked, looked_in, remember_path
 
 IN_DOMAIN = "w2v"
 """The name that stands for word2vec trained on the user's own texts."""
@@ -186,22 +187,35 @@ def fetch_known(
 def _downloaded(
     name: str, again: bool, progress: Callable[[int, int], None] | None, tell: Callable[[str], None] | None
 ) -> Path:
-    """Download a model's archive and unpack its file; an archive that holds other models as well is kept."""
+    """Return the model's file, unpacked from its archive, by one process at a time."""
     model, folder = KNOWN_MODELS[name], fetched_folder() / FOLDER
     if model.download is None:
         raise DownloadError(f"the vectors {name!r} cannot be downloaded: {how_to_get(name)}")
+    target = folder / model.files[0]
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked(folder / f".{target.name}.lock", lambda: tell and tell(f"another process fetches {name}; waiting")):
+        if again or not target.exists():
+            archive = _archive(name, model.download, again=again, progress=progress, tell=tell)
+            _unpack(name, archive, target, progress)
+    return target
+
+
+def _archive(name: str, wanted: Download, **how: Any) -> Path:
     try:
-        archive = download(model.download, folder, again=again, progress=progress, tell=tell)
+        return download(wanted, fetched_folder() / FOLDER, **how)
     except DownloadError as error:
-        by_hand = f"get it by hand from {model.source}, and type tfcr embeddings fetch {name} --path FILE"
+        by_hand = f"get it by hand from {KNOWN_MODELS[name].source}, and type tfcr embeddings fetch {name} --path FILE"
         raise DownloadError(f"{error}; or {by_hand}") from error
+
+
+def _unpack(name: str, archive: Path, target: Path, progress: Callable[[int, int], None] | None) -> None:
+    """Unpack a model's file; an archive that holds other models as well is kept."""
     try:
-        unpack_one(archive, folder / model.files[0], progress)
+        unpack_one(archive, target, progress)
     except DataError as error:
         raise DataError(f"{error}; to download it anew: tfcr embeddings fetch {name} --again") from error
-    if sum(other.download == model.download for other in KNOWN_MODELS.values()) == 1:
+    if sum(other.download == KNOWN_MODELS[name].download for other in KNOWN_MODELS.values()) == 1:
         archive.unlink(missing_ok=True)
-    return folder / model.files[0]
 
 
 def _installed_glove() -> Path:
