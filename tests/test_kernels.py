@@ -1,5 +1,6 @@
 """Compiled code against the plain path: the same words, order and counts, whatever the text."""
 
+import itertools
 import os
 import stat
 import subprocess
@@ -13,11 +14,13 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfcr import blocks, bytecounts
+from tests.conftest import random_corpus, random_vectors
+from tfcr import TfcrClassifier, blocks, bytecounts
 from tfcr.blocks import AVERAGINGS, BLOCKS, document_vectors, make_blocks
 from tfcr.bytecounts import count_bytes
+from tfcr.bytescores import pack
 from tfcr.compiled import descend_once
-from tfcr.counts import count_words
+from tfcr.counts import DocumentWords, count_words
 from tfcr.kernels.tokens import END, KEEP, MORE, SKIP
 from tfcr.tokenizers import TOKENIZERS
 
@@ -128,6 +131,59 @@ def test_document_vectors_are_those_of_the_plain_path(
         patch.setattr(blocks, "WORTH_COMPILED_CODE", 0)
         fast = document_vectors(counts, lengths, made, threads)
     np.testing.assert_allclose(fast, plain, rtol=1e-4, atol=1e-5 * max(1, abs(plain).max()))
+
+
+# scores --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+@pytest.mark.parametrize("averaging", AVERAGINGS)
+@pytest.mark.parametrize("n_classes", [2, 3, 9])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_scores_from_bytes_are_those_of_counted_documents(
+    kind: str, averaging: str, n_classes: int, threads: int
+) -> None:
+    corpus = random_corpus(n_classes=n_classes)
+    model = TfcrClassifier(embeddings=random_vectors(corpus), blocks=kind, averaging=averaging, head="ridge")
+    table = model.fit(corpus.texts, corpus.labels).table_
+    texts = [*corpus.texts, "", "unknown only", "w0_1 " * 5000, "Common1, w1_1 ümläut\u0301 w1_1"]
+    counted = count_words(texts, vocabulary=table.words)
+    expected = table.decision(counted)
+    tolerance = 1e-4 * max(1, abs(expected).max())
+    fast = table._packed.score_texts(texts, TOKENIZERS["words"], threads)
+    np.testing.assert_allclose(fast, expected, rtol=1e-4, atol=tolerance)
+    np.testing.assert_allclose(table._packed.score_counted(counted, threads), expected, rtol=1e-4, atol=tolerance)
+
+
+@given(
+    rows=st.lists(st.dictionaries(st.integers(0, 5), st.integers(1, 10**6)), min_size=1, max_size=5),
+    n_divisors=st.integers(1, 3),
+    n_outputs=st.integers(1, 20),
+    seed=st.integers(0, 99),
+)
+def test_any_packed_table_scores_as_the_formula_says(
+    rows: list[dict[int, int]], n_divisors: int, n_outputs: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    pairs = sorted(itertools.product(range(n_outputs), range(n_divisors)), key=lambda _: random.uniform())
+    outputs, divisors = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+    scores = random.normal(size=(6, len(pairs))) * (random.uniform(size=(6, len(pairs))) < 0.5)
+    masses = random.uniform(size=(6, n_divisors)) * (random.uniform(size=(6, n_divisors)) < 0.5)
+    averagings = [random.choice(list(AVERAGINGS)) for _ in range(n_divisors)]
+    intercepts = random.normal(size=n_outputs)
+    packed = pack(
+        list("abcdef"), sp.csr_array(scores), outputs, divisors, sp.csr_array(masses), averagings, intercepts,
+        random.uniform(size=6).astype(np.float32),
+    )  # fmt: skip
+    counts = np.array([[row.get(word, 0) for word in range(6)] for row in rows])
+    lengths = counts.sum(axis=1) + 1
+    expected = np.tile(intercepts, (len(rows), 1))
+    for document, (column, (output, divisor)) in itertools.product(range(len(rows)), enumerate(pairs)):
+        total = {"weights": counts[document] @ masses[:, divisor], "length": lengths[document], "sum": 1}
+        if total[averagings[divisor]] > 0:
+            expected[document, output] += counts[document] @ scores[:, column] / total[averagings[divisor]]
+    found = packed.score_counted(DocumentWords(list("abcdef"), sp.csr_array(counts), lengths))
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1, abs(expected).max()))
 
 
 # coordinate descent --------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ STAGES = [
     "features",
     "vectors",
     "heads",
+    "bytescores",
     "wordtable",
     "explain",
     "storage",

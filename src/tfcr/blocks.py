@@ -9,7 +9,7 @@ later (word table, explanation) follows from this one form, so that a new kind o
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -64,25 +64,26 @@ class Block:
 
 # averagings: what a block's sum is divided by ----------------------------------------------------------------------
 
-Averaging = Callable[[NDArray[np.float32], NDArray[Any]], NDArray[np.float32]]
-"""From weight sums (n_documents, n_blocks) and lengths (n_documents,) to divisors (n_documents, n_blocks)."""
+
+class Averaging(NamedTuple):
+    """A divisor is `weights` · (the weights of all the document's words) + `length` · (all its tokens) + `one`."""
+
+    weights: float = 0
+    length: float = 0
+    one: float = 0
+
+    def divisors(self, weight_sums: NDArray[np.float32], lengths: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the divisors for the weight sums (n_documents, n_blocks) and lengths (n_documents,)."""
+        return np.asarray(self.weights * weight_sums + self.length * lengths[:, None] + self.one, np.float32)
 
 
-def _by_weights(weight_sums: NDArray[np.float32], lengths: NDArray[Any]) -> NDArray[np.float32]:
-    """Divide by the weights of all the document's words, those without a vector too, as in the author's program."""
-    return weight_sums
-
-
-def _by_length(weight_sums: NDArray[np.float32], lengths: NDArray[Any]) -> NDArray[np.float32]:
-    """Divide by all tokens, known or not."""
-    return np.broadcast_to(lengths.astype(np.float32)[:, None], weight_sums.shape)
-
-
-def _not_at_all(weight_sums: NDArray[np.float32], lengths: NDArray[Any]) -> NDArray[np.float32]:
-    return np.ones_like(weight_sums)
-
-
-AVERAGINGS: dict[str, Averaging] = {"weights": _by_weights, "length": _by_length, "sum": _not_at_all}
+AVERAGINGS: dict[str, Averaging] = {
+    # by the weights of all the document's words, those without a vector too, as in the author's program
+    "weights": Averaging(weights=1),
+    # by all tokens, known or not
+    "length": Averaging(length=1),
+    "sum": Averaging(one=1),
+}
 
 
 def divide(sums: NDArray[np.float32], divisors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -177,7 +178,7 @@ def document_vectors(
         weight_sums = np.asarray(numbers @ weights, np.float32)
         for number in range(first, last):
             block = features[:, starts[number] : starts[number + 1]]
-            divisors = AVERAGINGS[blocks[number].averaging](weight_sums[:, [number - first]], lengths)
+            divisors = AVERAGINGS[blocks[number].averaging].divisors(weight_sums[:, [number - first]], lengths)
             np.divide(block, divisors, out=block, where=divisors > 0)
             block[divisors[:, 0] <= 0] = 0
     return features

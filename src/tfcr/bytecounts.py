@@ -4,11 +4,11 @@ It gives the same words, order and counts as the plain path; a text becomes byte
 that lower-casing and composing are Python's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -22,8 +22,12 @@ from tfcr.wordlist import decode_words, encode_words
 
 T = TypeVar("T", bound=np.generic)
 
-BATCH_CHARACTERS = 1 << 22
-"""Texts counted by one call of compiled code: small enough that Ctrl-C need not wait."""
+BATCH_CHARACTERS = 1 << 20
+"""Texts counted by one call of compiled code: small enough that Ctrl-C need not wait, and for the processor's cache."""
+
+
+MARGIN = 8
+"""Bytes that the arena has beyond its last word: compiled code reads eight at a time."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,37 @@ def count_bytes(
     texts: Sequence[str], tokenizer: Tokenizer, vocabulary: Sequence[str] | None = None, threads: int | None = None
 ) -> CountedBytes:
     """Count the words of texts with a tokeniser that has a table of actions."""
-    actions = tokenizer.actions()
-    workers = max(1, min(threads or n_threads(), len(texts)))
-    bounds = np.linspace(0, len(texts), workers + 1).astype(int).tolist()
-    parts = [texts[start:end] for start, end in pairwise(bounds)]
-    counters = [_Counter(tokenizer, actions, vocabulary) for _ in parts]
+    lexicon = None if vocabulary is None else Lexicon.of(vocabulary)
+    parts: dict[int, tuple[ByteCounter, list[Batch]]] = {}
+
+    def count(counter: ByteCounter, start: int, end: int) -> None:
+        parts[start] = counter, [batch.copy() for batch in counter.count(texts[start:end])]
+
+    each_part(lambda: ByteCounter(tokenizer, lexicon), count, len(texts), threads)
+    ordered = [parts[start] for start in sorted(parts)]
+    if vocabulary is not None:
+        return _joined(vocabulary, [batch for _, batches in ordered for batch in batches])
+    words, places = _sorted_union([counter.words() for counter, _ in ordered])
+    renumbered = [
+        batch._replace(words=place[batch.words])
+        for place, (_, batches) in zip(places, ordered, strict=True)
+        for batch in batches
+    ]
+    return _joined(words, renumbered)
+
+
+def each_part(
+    make_counter: Callable[[], "ByteCounter"],
+    work: Callable[["ByteCounter", int, int], None],
+    size: int,
+    threads: int | None = None,
+) -> None:
+    """Call ``work(counter, start, end)`` for as many parts of ``range(size)`` as there are threads, each on one."""
+    workers = max(1, min(threads or n_threads(), size))
+    bounds = np.linspace(0, size, workers + 1).astype(int).tolist()
+    counters = [make_counter() for _ in range(workers)]
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(counter.count, part) for counter, part in zip(counters, parts, strict=True)]
+        futures = [pool.submit(work, counter, *part) for counter, part in zip(counters, pairwise(bounds), strict=True)]
         try:
             for future in futures:
                 future.result()
@@ -53,86 +81,121 @@ def count_bytes(
             for counter in counters:
                 counter.stopped = True
             raise
-    return _merged(counters, vocabulary)
 
 
-class _Counter:
-    """Counts the documents of one thread; its words grow from batch to batch."""
+@dataclass(frozen=True)
+class Lexicon:
+    """Words as compiled code looks them up: their bytes, where each starts, and a hash table of them."""
 
-    def __init__(self, tokenizer: Tokenizer, actions: NDArray[np.uint8], vocabulary: Sequence[str] | None) -> None:
+    arena: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    slots: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> "Lexicon":
+        """Make it from a list of words, which keep their numbers."""
+        text, offsets = encode_words(words)
+        arena = _grown(text, len(text) + MARGIN)
+        return cls(arena, offsets.astype(np.int64), _slots_of(arena, offsets.astype(np.int64), 4 * len(words)))
+
+
+class Batch(NamedTuple):
+    """The words of some documents: entries of word and count, where each document's start, and its length."""
+
+    starts: NDArray[np.int64]
+    words: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+
+    def copy(self) -> "Batch":
+        """Return one that stays as it is when the counter goes on."""
+        return Batch(self.starts.copy(), self.words.copy(), self.counts.copy(), self.lengths.copy())
+
+
+class ByteCounter:
+    """Counts documents on one thread; without a lexicon, its words grow from batch to batch.
+
+    Without `merging`, a word that a document holds twice has two entries there: enough for sums, and quicker.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, lexicon: Lexicon | None, *, merging: bool = True) -> None:
         self.tokenizer = tokenizer
-        self.actions = actions
-        self.adding = vocabulary is None
+        self.actions = tokenizer.actions()
+        self.adding = lexicon is None
+        self.merging = merging
         self.stopped = False
-        text, offsets = encode_words(vocabulary or [])
-        self.arena = text.copy()
-        self.used = len(text)
-        self.n_words = len(offsets) - 1
-        self.offsets = offsets.astype(np.int64)
+        known = Lexicon.of([]) if lexicon is None else lexicon
+        self.arena, self.offsets, self.slots = known.arena, known.offsets, known.slots
+        self.n_words = len(self.offsets) - 1
         self.last = np.zeros((self.n_words, 2), np.int32)
-        self.room = np.empty((2, 0), np.int32)
-        self.entries: list[NDArray[np.int32]] = []
-        self.counts: list[NDArray[np.int32]] = []
-        self.sizes: list[NDArray[np.int64]] = []
-        self.lengths: list[NDArray[np.int64]] = []
-        self._make_slots(1 << 16)
+        self.entries = np.empty((2, 0), np.int32)
+        self.found = np.empty(0, np.uint8)
 
-    def count(self, texts: Sequence[str]) -> None:
-        """Count texts, batch by batch."""
+    def count(self, texts: Sequence[str]) -> Iterator[Batch]:
+        """Count texts, batch by batch; a batch is gone when the next one comes."""
         for batch in _batches(texts):
             if self.stopped:
                 return
             encoded = [self.tokenizer.prepare(text).encode("utf-8", "surrogatepass") for text in batch]
             starts = np.zeros(len(encoded) + 1, np.int64)
             np.cumsum([len(text) for text in encoded], out=starts[1:])
-            self._count_batch(np.frombuffer(b"".join(encoded), np.uint8), starts)
+            yield self._count_batch(np.frombuffer(b"".join(encoded), np.uint8), starts)
 
     def words(self) -> list[str]:
         """Return the words in the order of their numbers."""
-        return decode_words(self.arena[: self.used], self.offsets[: self.n_words + 1])
+        offsets = self.offsets[: self.n_words + 1]
+        return decode_words(self.arena[: offsets[-1]], offsets)
 
-    def _count_batch(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> None:
+    def _count_batch(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> Batch:
         n_documents = len(starts) - 1
-        room = len(text) // 2 + n_documents + 1
-        if room > len(self.room[0]):
-            self.room = np.empty((2, room), np.int32)
-        entries, counts = self.room  # the same memory for every batch: new pages are slow
-        entry_starts, lengths = np.zeros(n_documents + 1, np.int64), np.empty(n_documents, np.int64)
         longest = int(np.diff(starts).max(initial=0))
-        state = np.array([self.used, self.n_words, 0])
+        self._make_room(longest, len(text) // 2 + n_documents + 1)
+        words, counts = self.entries
+        entry_starts, lengths = np.zeros(n_documents + 1, np.int64), np.empty(n_documents, np.int64)
+        state = np.array([self.n_words, 0])
         document = 0
-        self._make_room(longest)
         self.last[:, SEEN] = -1
         while True:
             document = count_documents(
-                text, starts, document, self.actions, self.adding, self.slots, self.arena, self.offsets,
-                self.last, entries, counts, entry_starts, lengths, state,
+                text, starts, document, self.actions, self.adding, self.merging,
+                self.found, self.sizes, self.keys, self.slots, self.arena, self.offsets, self.last,
+                words, counts, entry_starts, lengths, state,
             )  # fmt: skip
-            self.used, self.n_words = int(state[0]), int(state[1])
+            self.n_words = int(state[0])
             if document == n_documents:
                 break
-            self._make_room(longest)
-        n_entries = int(state[2])
-        self.entries.append(entries[:n_entries].copy())
-        self.counts.append(counts[:n_entries].copy())
-        self.sizes.append(np.diff(entry_starts))
-        self.lengths.append(lengths)
+            self._make_room_for_words(longest)
+        return Batch(entry_starts, words[: state[1]], counts[: state[1]], lengths)
 
-    def _make_room(self, document_bytes: int) -> None:
-        """Grow what the next document might not fit into, to twice its size."""
-        tokens = (document_bytes + 1) // 2 if self.adding else 0
-        if self.used + document_bytes + 4 > len(self.arena):
-            self.arena = _grown(self.arena, 2 * (self.used + document_bytes) + (1 << 16))
-        if self.n_words + tokens > len(self.last):
-            self.last = _grown(self.last, 2 * (self.n_words + tokens) + (1 << 12))
+    def _make_room(self, longest: int, n_entries: int) -> None:
+        """Make room for the tokens of one document and the entries of all; kept, since new pages of memory are slow."""
+        if longest + MARGIN > len(self.found):
+            self.found = np.zeros(2 * longest + MARGIN, np.uint8)
+            self.sizes = np.empty(longest + 1, np.int64)
+            self.keys = np.empty((longest + 1, 2), np.uint64)
+        if n_entries > self.entries.shape[1]:
+            self.entries = np.empty((2, n_entries), np.int32)
+        if self.adding:
+            self._make_room_for_words(longest)
+
+    def _make_room_for_words(self, document_bytes: int) -> None:
+        """Grow what the words of the next document might not fit into, to twice its size."""
+        used, needed = int(self.offsets[self.n_words]), self.n_words + (document_bytes + 1) // 2
+        if used + document_bytes + MARGIN > len(self.arena):
+            self.arena = _grown(self.arena, 2 * (used + document_bytes) + (1 << 16))
+        if needed > len(self.last):
+            self.last = _grown(self.last, 2 * needed + (1 << 12))
             self.offsets = _grown(self.offsets, len(self.last) + 1)
-        if 2 * (self.n_words + tokens) > len(self.slots):
-            self._make_slots(2 * (self.n_words + tokens))
+        if 2 * needed > len(self.slots):
+            self.slots = _slots_of(self.arena, self.offsets[: self.n_words + 1], 4 * needed)
 
-    def _make_slots(self, at_least: int) -> None:
-        size = 1 << max(16, (2 * max(at_least, 2 * self.n_words)).bit_length())
-        self.slots = np.zeros((size, 2), np.uint64)
-        fill_slots(self.arena, self.offsets, self.n_words, self.slots)
+
+def _slots_of(arena: NDArray[np.uint8], offsets: NDArray[np.int64], at_least: int) -> NDArray[np.uint64]:
+    """Return a hash table of words with more than `at_least` slots."""
+    n_words = len(offsets) - 1
+    slots = np.zeros((1 << max(10, at_least.bit_length()), 2), np.uint64)
+    fill_slots(arena, offsets, n_words, slots)
+    return slots
 
 
 def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -146,23 +209,15 @@ def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         yield texts[start:]
 
 
-def _merged(counters: Sequence[_Counter], vocabulary: Sequence[str] | None) -> CountedBytes:
-    """Give the words of all threads one numbering, in sorted order, and put their documents one after the other."""
-    if vocabulary is None:
-        words, places = _sorted_union([counter.words() for counter in counters])
-    else:
-        words = vocabulary
-        places = [np.arange(len(words), dtype=np.int32) for _ in counters]
-    columns = [place[entries] for counter, place in zip(counters, places, strict=True) for entries in counter.entries]
-    sizes = [np.zeros(1, np.int64), *(size for counter in counters for size in counter.sizes)]
-    counts = [count for counter in counters for count in counter.counts]
-    lengths = [length for counter in counters for length in counter.lengths]
-    indptr = np.cumsum(np.concatenate(sizes))
-    data = np.concatenate(counts) if counts else np.zeros(0, np.int32)
-    indices = np.concatenate(columns) if columns else np.zeros(0, np.int32)
+def _joined(words: Sequence[str], batches: Sequence[Batch]) -> CountedBytes:
+    """Put batches one after the other."""
+    indptr = np.cumsum(np.concatenate([np.zeros(1, np.int64), *(np.diff(batch.starts) for batch in batches)]))
+    data = np.concatenate([np.zeros(0, np.int32), *(batch.counts for batch in batches)])
+    indices = np.concatenate([np.zeros(0, np.int32), *(batch.words for batch in batches)])
     small = len(data) < np.iinfo(np.int32).max
     matrix = sp.csr_array((data, indices, indptr.astype(np.int32) if small else indptr), (len(indptr) - 1, len(words)))
-    return CountedBytes(words, matrix, np.concatenate(lengths) if lengths else np.zeros(0, np.int64))
+    lengths = np.concatenate([np.zeros(0, np.int64), *(batch.lengths for batch in batches)])
+    return CountedBytes(words, matrix, lengths)
 
 
 def _sorted_union(lists: Sequence[list[str]]) -> tuple[Sequence[str], list[NDArray[np.int32]]]:

@@ -188,7 +188,7 @@ def _columns(blocks: Sequence[Block]) -> list[slice]:
 def _shares(documents: DocumentWords, block: Block) -> sp.csr_array:
     """Return count · weight / divisor for each word of each document; its product with the vectors is the block."""
     counts = documents.matrix.astype(np.float32)
-    divisors = AVERAGINGS[block.averaging]((counts @ block.weights)[:, None], documents.lengths)[:, 0]
+    divisors = AVERAGINGS[block.averaging].divisors((counts @ block.weights)[:, None], documents.lengths)[:, 0]
     inverse = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
     data = counts.data * block.weights[counts.indices] * np.repeat(inverse, np.diff(counts.indptr))
     shares = sp.csr_array((data, counts.indices, counts.indptr), counts.shape, copy=True)

@@ -281,7 +281,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, texts: Iterable[str]) -> NDArray[np.float64]:
         check_is_fitted(self)
-        return self.table_.decision(count_words(texts, self.tokenizer, self.table_.words))
+        return self.table_.score_texts(check_texts(texts), resolve_tokenizer(self.tokenizer))
 
     def _describe_training(self, vectorizer: WeightedEmbeddingVectorizer) -> dict[str, Any]:
         counts = vectorizer.counts_

@@ -8,16 +8,23 @@ And each word's part in a score is exact, not estimated.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.blocks import AVERAGINGS, Block, column_starts
-from tfcr.counts import DocumentWords
+from tfcr.counts import WORTH_COMPILED_CODE as WORTH_COMPILED_COUNTING
+from tfcr.counts import DocumentWords, count_words
 from tfcr.heads.base import FittedHead
+from tfcr.tokenizers import AnyTokenizer, Tokenizer
 
+if TYPE_CHECKING:
+    from tfcr.bytescores import PackedTable
+
+WORTH_COMPILED_CODE = 200_000
+"""Words of all documents from which they are scored by compiled code; fewer are scored before it is loaded."""
 CHUNK_BYTES = 1 << 26
 """About how much memory an intermediate array may take."""
 
@@ -60,8 +67,16 @@ class WordTable:
     frequencies: NDArray[np.float32]
     intercepts: NDArray[np.float64]
 
-    def decision(self, documents: DocumentWords) -> NDArray[np.float64]:
+    def score_texts(self, texts: Sequence[str], tokenizer: AnyTokenizer) -> NDArray[np.float64]:
+        """Return the scores of texts; (n_documents, n_outputs)."""
+        if isinstance(tokenizer, Tokenizer) and tokenizer.table and sum(map(len, texts)) >= WORTH_COMPILED_COUNTING:
+            return self._packed.score_texts(texts, tokenizer)
+        return self.decision(count_words(texts, tokenizer, self.words))
+
+    def decision(self, documents: DocumentWords, threads: int | None = None) -> NDArray[np.float64]:
         """Return the scores of documents counted over `words`; (n_documents, n_outputs)."""
+        if documents.matrix.nnz >= WORTH_COMPILED_CODE:
+            return self._packed.score_counted(documents, threads)
         counts = documents.matrix.astype(np.float32)
         decisions = np.empty((counts.shape[0], len(self.intercepts)))
         rows = max(1, CHUNK_BYTES // (16 * len(self.outputs)))
@@ -103,8 +118,15 @@ class WordTable:
         weight_sums: NDArray[np.float32] = (counts @ self.masses).toarray()
         divisors = np.empty_like(weight_sums)
         for number, averaging in enumerate(self.averagings):
-            divisors[:, [number]] = AVERAGINGS[averaging](weight_sums[:, [number]], lengths)
+            divisors[:, [number]] = AVERAGINGS[averaging].divisors(weight_sums[:, [number]], lengths)
         return divisors
+
+    @cached_property
+    def _packed(self) -> "PackedTable":
+        from tfcr.bytescores import pack  # noqa: PLC0415 - numba loads slowly, and small jobs need none
+
+        parts = self.scores, self.outputs, self.divisors, self.masses, self.averagings
+        return pack(self.words, *parts, self.intercepts, self.frequencies)
 
     @cached_property
     def _adds_to(self) -> NDArray[np.float64]:

@@ -27,6 +27,11 @@ def compiled(function: Function) -> Function:
     return cast(Function, numba.njit(cache=_cached, nogil=True)(function))
 
 
+def inlined(function: Function) -> Function:
+    """Compile a function as a part of those that call it: passing arrays costs more than a short function does."""
+    return cast(Function, numba.njit(nogil=True, inline="always")(function))
+
+
 def compiled_for_sums(function: Function) -> Function:
     """Compile a function whose sums may be added up in any order: several terms at once, last digits may differ."""
     return cast(Function, numba.njit(cache=_cached, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function))

@@ -3,47 +3,161 @@
 What to do with a character is said by a table over all code points, so that one kernel serves all tokenisers: END ends
 a token, KEEP is appended to it, MORE is appended to one that has begun, SKIP is passed over.
 
-What a token is compared with lies beside its slot in the hash table: whether it is a known word is mostly decided by
-one line of the processor's cache. Arrays are of fixed size in here and grown by the caller between calls; growing them
-here was five times slower.
+A document's tokens are found first and looked up after that, in a loop so short that the processor works at several of
+them at once. What a token is compared with lies beside its slot in the hash table: whether it is a known word is mostly
+decided by one line of the processor's cache. Arrays are of fixed size in here and grown by the caller between calls;
+growing them here was five times slower.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.kernels.compiling import compiled
+from tfcr.kernels.compiling import compiled, inlined
+
+Int = int | np.int64
 
 END, MORE, KEEP, SKIP = 0, 1, 2, 3
 WORD, FIRST = 0, 1  # columns of slots
 SEEN, ENTRY = 0, 1  # columns of last
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_NOTHING, _BYTE, _HALF = np.uint64(0), np.uint64(8), np.uint64(32)
+_ONE, _HALF = np.uint64(1), np.uint64(32)
 _HASH_BITS = np.uint64(0xFFFFFF0000000000)
 _TAG_BITS = np.uint64(0xFFFFFFFF00000000)
 _NUMBER_BITS = np.uint64(0x00000000FFFFFFFF)
 
 
-@compiled
-def mix(hashed: np.uint64, eight: np.uint64) -> np.uint64:
-    """Return the hash of what was hashed before and the next eight bytes."""
-    product = (hashed ^ eight) * _MULTIPLIER
-    return product ^ (product >> _HALF)
+@inlined
+def eight_bytes(arena: NDArray[np.uint8], start: np.uint64) -> np.uint64:
+    """Return eight bytes as one number: written out, and with indices that need no check, it is one instruction."""
+    return (
+        np.uint64(arena[start])
+        | np.uint64(arena[start + np.uint64(1)]) << np.uint64(8)
+        | np.uint64(arena[start + np.uint64(2)]) << np.uint64(16)
+        | np.uint64(arena[start + np.uint64(3)]) << np.uint64(24)
+        | np.uint64(arena[start + np.uint64(4)]) << np.uint64(32)
+        | np.uint64(arena[start + np.uint64(5)]) << np.uint64(40)
+        | np.uint64(arena[start + np.uint64(6)]) << np.uint64(48)
+        | np.uint64(arena[start + np.uint64(7)]) << np.uint64(56)
+    )
 
 
-@compiled
-def tag_of(hashed: np.uint64, size: int) -> np.uint64:
+@inlined
+def first_and_hash(arena: NDArray[np.uint8], start: Int, size: Int) -> tuple[np.uint64, np.uint64]:
+    """Return the first eight bytes of a token, and a hash of all its bytes; eight more bytes can be read after it."""
+    first = eight_bytes(arena, np.uint64(start))
+    if size < 8:
+        first &= (_ONE << np.uint64(8 * size)) - _ONE
+    product = (first ^ np.uint64(size)) * _MULTIPLIER
+    for done in range(8, size, 8):
+        eight = eight_bytes(arena, np.uint64(start + done))
+        if size - done < 8:
+            eight &= (_ONE << np.uint64(8 * (size - done))) - _ONE
+        product = (product ^ (product >> _HALF) ^ eight) * _MULTIPLIER
+    product = (product ^ (product >> _HALF)) * _MULTIPLIER
+    return first, product ^ (product >> _HALF)
+
+
+@inlined
+def tag_of(hashed: np.uint64, size: Int) -> np.uint64:
     """Return what a slot keeps of a word beside its number: some of its hash, and its size up to 255."""
     return (hashed & _HASH_BITS) | (np.uint64(min(size, 255)) << _HALF)
 
 
+@inlined
+def find_tokens(
+    text: NDArray[np.uint8],
+    at: Int,
+    end: int,
+    actions: NDArray[np.uint8],
+    found: NDArray[np.uint8],
+    sizes: NDArray[np.int64],
+    keys: NDArray[np.uint64],
+) -> int:
+    """Write the bytes of a document's tokens to `found`, one after the other; return how many tokens there are.
+
+    Of each, `sizes` gets the number of bytes, and `keys` its first eight bytes and its hash.
+    """
+    used: Int = 0
+    n_tokens = 0
+    while at < end:
+        # most characters, quickly: indices that cannot be negative need no check
+        here, there, stop = np.uint64(at), np.uint64(used), np.uint64(end)
+        while here < stop and text[here] < 0x80 and actions[text[here]] == END:
+            here += _ONE
+        while here < stop and text[here] < 0x80 and actions[text[here]] == KEEP:
+            found[there] = text[here]
+            here += _ONE
+            there += _ONE
+        at, written = np.int64(here), np.int64(there)
+        while at < end:  # any character
+            byte = text[at]
+            if byte < 0x80:
+                code, width = np.int64(byte), 1
+            elif byte < 0xE0:
+                code, width = (np.int64(byte & 31) << 6) | (text[at + 1] & 63), 2
+            elif byte < 0xF0:
+                code = (np.int64(byte & 15) << 12) | (np.int64(text[at + 1] & 63) << 6) | (text[at + 2] & 63)
+                width = 3
+            else:
+                code = (np.int64(byte & 7) << 18) | (np.int64(text[at + 1] & 63) << 12)
+                code |= (np.int64(text[at + 2] & 63) << 6) | (text[at + 3] & 63)
+                width = 4
+            action = actions[code]
+            if action == END or (action == MORE and written == used):
+                at += width
+                break
+            if action != SKIP:
+                for offset in range(width):
+                    found[written] = text[at + offset]
+                    written += 1
+            at += width
+        if written > used:
+            sizes[n_tokens] = written - used
+            keys[n_tokens, 0], keys[n_tokens, 1] = first_and_hash(found, used, written - used)
+            n_tokens += 1
+            used = written
+    return n_tokens
+
+
+@inlined
+def look_up(
+    found: NDArray[np.uint8],
+    start: int,
+    size: int,
+    first: np.uint64,
+    hashed: np.uint64,
+    slots: NDArray[np.uint64],
+    arena: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+) -> tuple[Int, Int]:
+    """Return the number of a token's word, and its slot; -1 and an empty slot where it is not known."""
+    mask = slots.shape[0] - 1
+    tag = tag_of(hashed, size)
+    slot = np.int64(hashed & np.uint64(mask))
+    while slots[slot, WORD] != 0:
+        if slots[slot, WORD] & _TAG_BITS == tag and slots[slot, FIRST] == first:
+            word = np.int64(slots[slot, WORD] & _NUMBER_BITS) - 1
+            same = size <= 8 or offsets[word + 1] - offsets[word] == size
+            for offset in range(8, size):
+                same = same and arena[offsets[word] + offset] == found[start + offset]
+            if same:
+                return word, slot
+        slot = (slot + 1) & mask
+    return -1, slot
+
+
 @compiled
-def count_documents(  # noqa: PLR0912, PLR0915 - one pass, nothing to call from its inside
+def count_documents(
     text: NDArray[np.uint8],
     starts: NDArray[np.int64],
     document: int,
     actions: NDArray[np.uint8],
     adding: bool,
+    merging: bool,
+    found: NDArray[np.uint8],
+    sizes: NDArray[np.int64],
+    keys: NDArray[np.uint64],
     slots: NDArray[np.uint64],
     arena: NDArray[np.uint8],
     offsets: NDArray[np.int64],
@@ -64,6 +178,10 @@ def count_documents(  # noqa: PLR0912, PLR0915 - one pass, nothing to call from 
         One of END, MORE, KEEP, SKIP for each code point.
     adding
         Whether a word that is not known gets a number, or is passed over.
+    merging
+        Whether a word that a document holds twice makes one entry, or one each time, which is quicker.
+    found, sizes, keys
+        Room for the tokens of the longest document: its bytes and eight more, and half as many tokens.
     slots
         Hash table of a power of two of rows: WORD, a word's number plus 1 and its tag, 0 where empty; and FIRST, the
         word's first eight bytes.
@@ -76,128 +194,62 @@ def count_documents(  # noqa: PLR0912, PLR0915 - one pass, nothing to call from 
     lengths
         The tokens of each document, the unknown ones too.
     state
-        The bytes of the arena used, the words known, the entries written.
+        The words known, the entries written.
     """
-    used, n_words, n_entries = state[0], state[1], state[2]
-    mask = np.uint64(slots.shape[0] - 1)
-    n_documents = starts.shape[0] - 1
-    while document < n_documents:
-        at, end = starts[document], starts[document + 1]
-        size = end - at
-        tokens = (size + 1) // 2  # a token and what ends it take two bytes
-        if (
-            used + size + 4 > arena.shape[0]
-            or n_entries + tokens > words.shape[0]
-            or (adding and (n_words + tokens > last.shape[0] or 2 * (n_words + tokens) > slots.shape[0]))
+    n_words, n_entries = state[0], state[1]
+    while document < starts.shape[0] - 1:
+        n_tokens = find_tokens(text, starts[document], starts[document + 1], actions, found, sizes, keys)
+        room = starts[document + 1] - starts[document] + 8
+        if n_entries + n_tokens > words.shape[0] or (
+            adding
+            and (
+                offsets[n_words] + room > arena.shape[0]
+                or n_words + n_tokens > last.shape[0]
+                or 2 * (n_words + n_tokens) > slots.shape[0]
+            )
         ):
             break
-        n_tokens = 0
-        while at < end:
-            # the next token: its bytes go to the end of the arena, and to `eight` for the hash
-            written = used
-            hashed, eight, first, shift = _NOTHING, _NOTHING, _NOTHING, _NOTHING
-            while at < end:
-                byte = text[at]
-                if byte < 0x80:
-                    code, width = np.int64(byte), 1
-                elif byte < 0xE0:
-                    code, width = (np.int64(byte & 31) << 6) | (text[at + 1] & 63), 2
-                elif byte < 0xF0:
-                    code = (np.int64(byte & 15) << 12) | (np.int64(text[at + 1] & 63) << 6) | (text[at + 2] & 63)
-                    width = 3
-                else:
-                    code = (np.int64(byte & 7) << 18) | (np.int64(text[at + 1] & 63) << 12)
-                    code |= (np.int64(text[at + 2] & 63) << 6) | (text[at + 3] & 63)
-                    width = 4
-                action = actions[code]
-                if action == END or (action == MORE and written == used):
-                    at += width
-                    break
-                if action != SKIP:
-                    for offset in range(width):
-                        byte = text[at + offset]
-                        arena[written] = byte
-                        written += 1
-                        eight |= np.uint64(byte) << shift
-                        shift += _BYTE
-                        if shift == 64:
-                            if written == used + 8:
-                                first = eight
-                            hashed, eight, shift = mix(hashed, eight), _NOTHING, _NOTHING
-                at += width
-            size = written - used
-            if size == 0:
-                continue
-            n_tokens += 1
-            if size < 8:
-                first = eight
-            hashed = mix(mix(hashed, eight), np.uint64(size))
-            # the word it is
-            tag = tag_of(hashed, size)
-            slot = np.int64(hashed & mask)
-            held = slots[slot, WORD]
-            word = np.int64(-1)
-            while held != 0:
-                if held & _TAG_BITS == tag and slots[slot, FIRST] == first:
-                    word = np.int64(held & _NUMBER_BITS) - 1
-                    if size <= 8:
-                        break
-                    start = offsets[word]
-                    same = offsets[word + 1] - start == size
-                    if same:
-                        for offset in range(8, size):
-                            if arena[start + offset] != arena[used + offset]:
-                                same = False
-                                break
-                    if same:
-                        break
-                    word = np.int64(-1)
-                slot = np.int64(np.uint64(slot + 1) & mask)
-                held = slots[slot, WORD]
-            if word < 0:
-                if not adding:
-                    continue
+        start = 0
+        for token in range(n_tokens):
+            size, first, hashed = sizes[token], keys[token, 0], keys[token, 1]
+            word, slot = look_up(found, start, size, first, hashed, slots, arena, offsets)
+            if word < 0 and adding:
                 word = n_words
                 n_words += 1
-                slots[slot, WORD] = tag | np.uint64(n_words)
+                slots[slot, WORD] = tag_of(hashed, size) | np.uint64(n_words)
                 slots[slot, FIRST] = first
                 last[word, SEEN] = -1
-                used = written
-                offsets[n_words] = used
-            if last[word, SEEN] == document:
+                for offset in range(size):
+                    arena[offsets[word] + offset] = found[start + offset]
+                offsets[n_words] = offsets[word] + size
+            start += size
+            if word < 0:
+                continue
+            if merging and last[word, SEEN] == document:
                 counts[last[word, ENTRY]] += 1
-            else:
+                continue
+            if merging:
                 last[word, SEEN] = document
                 last[word, ENTRY] = n_entries
-                words[n_entries] = word
-                counts[n_entries] = 1
-                n_entries += 1
+            words[n_entries] = word
+            counts[n_entries] = 1
+            n_entries += 1
         lengths[document] = n_tokens
         document += 1
         entry_starts[document] = n_entries
-    state[0], state[1], state[2] = used, n_words, n_entries
+    state[0], state[1] = n_words, n_entries
     return document
 
 
 @compiled
 def fill_slots(arena: NDArray[np.uint8], offsets: NDArray[np.int64], n_words: int, slots: NDArray[np.uint64]) -> None:
-    """Put words into an empty hash table."""
-    mask = np.uint64(slots.shape[0] - 1)
+    """Put different words into an empty hash table."""
+    mask = slots.shape[0] - 1
     for word in range(n_words):
         size = offsets[word + 1] - offsets[word]
-        hashed, eight, first, shift = _NOTHING, _NOTHING, _NOTHING, _NOTHING
-        for at in range(offsets[word], offsets[word + 1]):
-            eight |= np.uint64(arena[at]) << shift
-            shift += _BYTE
-            if shift == 64:
-                if at == offsets[word] + 7:
-                    first = eight
-                hashed, eight, shift = mix(hashed, eight), _NOTHING, _NOTHING
-        if size < 8:
-            first = eight
-        hashed = mix(mix(hashed, eight), np.uint64(size))
-        slot = np.int64(hashed & mask)
+        first, hashed = first_and_hash(arena, offsets[word], size)
+        slot = np.int64(hashed & np.uint64(mask))
         while slots[slot, WORD] != 0:
-            slot = np.int64(np.uint64(slot + 1) & mask)
+            slot = (slot + 1) & mask
         slots[slot, WORD] = tag_of(hashed, size) | np.uint64(word + 1)
         slots[slot, FIRST] = first

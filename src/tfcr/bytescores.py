@@ -1,0 +1,132 @@
+"""The fast path of prediction: from UTF-8 bytes to scores, batch by batch, by compiled code on several threads.
+
+No string is made of any token, and no matrix of any batch: the words of a few documents are counted, scored and
+forgotten. It gives the same scores as counting first, to the rounding of float32.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tfcr.blocks import AVERAGINGS
+from tfcr.bytecounts import Batch, ByteCounter, Lexicon, each_part
+from tfcr.compiled import in_threads, score_documents
+from tfcr.counts import DocumentWords
+from tfcr.tokenizers import Tokenizer
+
+LANE = 8
+"""Columns that the processor adds up at once: runs are made of whole lanes, filled with zeros."""
+
+
+@dataclass(frozen=True)
+class PackedTable:
+    """A word table as compiled code reads it: each word's values stand together; see `score_documents`.
+
+    Common words come first, so that what is read most lies close together; `ranks` tells where each word went.
+    """
+
+    words: Sequence[str]
+    ranks: NDArray[np.int32]
+    places: NDArray[np.int64]
+    runs: NDArray[np.int32]
+    values: NDArray[np.float32]
+    divisors: NDArray[np.int32]
+    outputs: NDArray[np.int32]
+    averagings: NDArray[np.float32]
+    intercepts: NDArray[np.float64]
+
+    def score_texts(
+        self, texts: Sequence[str], tokenizer: Tokenizer, threads: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the scores of texts; (n_documents, n_outputs)."""
+        decisions = np.empty((len(texts), len(self.intercepts)))
+
+        def score(counter: ByteCounter, start: int, end: int) -> None:
+            for batch in counter.count(texts[start:end]):
+                size = len(batch.lengths)
+                self._score(0, size, batch, decisions[start : start + size])
+                start += size
+
+        each_part(lambda: ByteCounter(tokenizer, self._lexicon, merging=False), score, len(texts), threads)
+        return decisions
+
+    def score_counted(self, documents: DocumentWords, threads: int | None = None) -> NDArray[np.float64]:
+        """Return the scores of documents counted over the words that were packed; (n_documents, n_outputs)."""
+        decisions = np.empty((len(documents), len(self.intercepts)))
+        matrix = documents.matrix
+        batch = Batch(
+            matrix.indptr.astype(np.int64),
+            self.ranks[matrix.indices],
+            matrix.data.astype(np.int32),
+            documents.lengths.astype(np.int64),
+        )
+        in_threads(lambda first, last: self._score(first, last, batch, decisions), len(decisions), threads)
+        return decisions
+
+    def _score(self, first: int, last: int, batch: Batch, decisions: NDArray[np.float64]) -> None:
+        score_documents(
+            first, last, batch.starts, batch.words, batch.counts, batch.lengths,
+            self.places, self.runs, self.values,
+            self.divisors, self.outputs, self.averagings, self.intercepts, decisions,
+        )  # fmt: skip
+
+    @cached_property
+    def _lexicon(self) -> Lexicon:
+        return Lexicon.of(self.words)
+
+
+def pack(
+    words: Sequence[str],
+    scores: sp.csr_array,
+    outputs: NDArray[np.int64],
+    divisors: NDArray[np.int64],
+    masses: sp.csr_array,
+    averagings: Sequence[str],
+    intercepts: NDArray[np.float64],
+    frequencies: NDArray[np.float32],
+) -> PackedTable:
+    """Put the mass of each divisor before its scores, and each word's values of neighbouring columns together.
+
+    A word that has weight in a class adds to all of the class's columns, and common words to all columns: long runs.
+    """
+    common = np.argsort(-frequencies, kind="stable")
+    ranks = np.empty(len(common), np.int32)
+    ranks[common] = np.arange(len(common))
+    scores, masses = scores[common], masses[common]
+    n_words, n_divisors = masses.shape
+    order = np.argsort(divisors, kind="stable")
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order)) + divisors[order] + 1
+    bounds = np.searchsorted(divisors[order], np.arange(n_divisors + 1)) + np.arange(n_divisors + 1)
+    columns = np.concatenate([bounds[masses.indices], places[scores.indices]])
+    rows = np.concatenate([_rows_of(masses), _rows_of(scores)])
+    n_lanes = -(-int(bounds[-1]) // LANE)
+    lanes, within = np.unique(rows * n_lanes + columns // LANE, return_inverse=True)
+    values = np.zeros((len(lanes), LANE), np.float32)
+    values[within, columns % LANE] = np.concatenate([masses.data, scores.data])
+    value_starts = np.searchsorted(lanes, np.arange(n_words + 1) * n_lanes)
+    breaks = np.diff(lanes, prepend=-2) != 1
+    breaks[value_starts[:-1][np.diff(value_starts) > 0]] = True  # a new word, a new run
+    first = np.flatnonzero(breaks)
+    last = np.append(first[1:], len(lanes)) - 1
+    column_outputs = np.zeros(n_lanes * LANE, np.int32)
+    column_outputs[places] = outputs
+    return PackedTable(
+        words=[words[number] for number in common.tolist()],
+        ranks=ranks,
+        places=np.stack([np.searchsorted(first, value_starts), LANE * value_starts], axis=1),
+        runs=(LANE * np.stack([lanes[first] % n_lanes, lanes[last] % n_lanes + 1], axis=1)).astype(np.int32),
+        values=values.ravel(),
+        divisors=bounds.astype(np.int32),
+        outputs=column_outputs,
+        averagings=np.array([AVERAGINGS[name] for name in averagings], np.float32),
+        intercepts=intercepts,
+    )
+
+
+def _rows_of(matrix: sp.csr_array) -> NDArray[np.int64]:
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
