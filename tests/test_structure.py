@@ -34,6 +34,8 @@ STAGES = [
     "model",
     "evaluation",
     "tabular",
+    "experiment",
+    "report",
     "cli",
 ]
 
