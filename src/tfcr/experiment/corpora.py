@@ -131,6 +131,7 @@ def _write_corpus(name: str, plan: CorpusPlan, corpus: Corpus, texts_hash: str) 
     planned = plan_folds(sample, plan.folds, min_class_size=plan.folds)
     sample = planned.corpus
     documents = count_words(sample.texts, plan.tokenizer)
+    documents.matrix.sort_indices()  # now, while the arrays may still be written to
     classes, labels = np.unique(list(map(str, sample.labels)), return_inverse=True)
     groups = [] if sample.groups is None else np.unique(list(map(str, sample.groups)), return_inverse=True)[1].tolist()
     folds = cut_folds(labels, groups or None, plan.folds, plan.seed)
@@ -188,16 +189,22 @@ def open_corpus(name: str) -> PreparedCorpus:
     words, lengths = entry.strings("words"), entry.arrays["lengths"]
     shape = (len(lengths), len(words))
     counts, urls = (_sparse_of(entry, part, shape) for part in ("counts", "urls"))
-    without = sp.csr_array(counts - urls) if urls.nnz else counts
-    without.eliminate_zeros()
     return PreparedCorpus(
         documents=DocumentWords(words, counts, lengths),
-        without_urls=without,
+        without_urls=_less(counts, urls),
         labels=np.array(entry.arrays["labels"]),
         classes=np.array(entry.facts["classes"]),
         groups=entry.arrays["groups"].tolist() or None,
         entry=entry,
     )
+
+
+def _less(counts: sp.csr_array, urls: sp.csr_array) -> sp.csr_array:
+    if not urls.nnz:
+        return counts
+    rest = sp.csr_array(counts - urls)
+    rest.eliminate_zeros()
+    return rest
 
 
 def _sparse_of(entry: Entry, name: str, shape: tuple[int, int]) -> sp.csr_array:

@@ -168,6 +168,13 @@ class Results:
         """Return the runs that wrote to this file, the oldest first."""
         return [RunRow(**row) for row in self._rows("SELECT command, began FROM runs ORDER BY rowid")]
 
+    def under_way(self) -> int:
+        """Return the number of folds that runs are working on now."""
+        alive = [
+            row["id"] for row in self._rows("SELECT * FROM runs") if not _is_dead(row["host"], row["pid"], row["seen"])
+        ]
+        return sum(claim["run"] in alive for claim in self._rows("SELECT run FROM claims"))
+
     def _rows(self, query: str) -> list[dict[str, Any]]:
         cursor = self._connection.execute(query)
         names = [column[0] for column in cursor.description]

@@ -142,6 +142,40 @@ class Figure:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class ProgressRow:
+    """How far the cells of a profile, dataset, vectors and classifier are."""
+
+    profile: str
+    dataset: str
+    embedding: str
+    head: str
+    cells: int
+    cells_done: int
+    folds_done: int
+    folds_left: int
+    seconds: float
+
+
+def progress_of(results: Iterable[CellResult]) -> list[ProgressRow]:
+    """Tell what is done and what is left, by profile, dataset, vectors and classifier."""
+    parts: dict[tuple[str, str, str, str], list[CellResult]] = {}
+    for result in results:
+        cell = result.cell
+        parts.setdefault((cell.profile, cell.dataset, cell.embedding, cell.head), []).append(result)
+    return [
+        ProgressRow(
+            *place,
+            cells=len(cells),
+            cells_done=sum(len(cell.folds) >= cell.wanted for cell in cells),
+            folds_done=sum(len(cell.folds) for cell in cells),
+            folds_left=sum(max(0, cell.wanted - len(cell.folds)) for cell in cells),
+            seconds=sum(fold.seconds for cell in cells for fold in cell.folds),
+        )
+        for place, cells in parts.items()
+    ]
+
+
 def summarise(results: Iterable[CellResult]) -> list[Group]:
     """Return the tables of all cells that trained on whole training parts."""
     whole = [result for result in results if result.cell.size is None]

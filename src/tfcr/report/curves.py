@@ -45,8 +45,9 @@ LOOKS = (
 
 def draw_curves(figure: Figure, kind: str) -> bytes:
     """Return the learning curves as a picture; `kind` is a name of PICTURE_FORMATS."""
-    settings = {
-        "svg.hashsalt": figure.place.title,
+    settings: Any = {
+        "svg.hashsalt": figure.place.title,  # pictures of one page must not share names
+        "text.parse_math": False,
         "font.size": 8,
         "axes.spines.top": False,
         "axes.spines.right": False,
@@ -69,9 +70,8 @@ def _draw(figure: Figure) -> Picture:
     for panel in axes[len(figure.panels) :]:
         panel.set_axis_off()
     lines = {name: line for panel in axes for line, name in zip(*panel.get_legend_handles_labels(), strict=True)}
-    picture.legend(
-        [lines[name] for name in looks], list(looks), loc="outside lower center", ncols=len(looks), frameon=False
-    )
+    width = min(len(looks), 4 * columns)
+    picture.legend([lines[name] for name in looks], list(looks), loc="outside lower center", ncols=width, frameon=False)
     return picture
 
 
