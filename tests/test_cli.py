@@ -268,6 +268,11 @@ def test_every_command_shows_an_example(run: Run) -> None:
         ["embeddings", "train"],
         ["datasets", "list"],
         ["datasets", "info"],
+        ["experiment", "run"],
+        ["experiment", "table"],
+        ["experiment", "curve"],
+        ["experiment", "report"],
+        ["experiment", "status"],
     ]:
         shown = run(*command, "--help")
         assert shown.status == 0

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tfcr.corpus import Corpus, ReadOptions, load_data
 from tfcr.counts import DocumentWords, count_words
+from tfcr.errors import DataError
 from tfcr.evaluation import plan_folds
 from tfcr.experiment.entries import Entry, digest_of, digest_of_strings, open_entry, string_arrays, write_entry
 from tfcr.experiment.folds import cut_folds, sample_documents
@@ -123,7 +124,11 @@ def prepare_corpus(plan: CorpusPlan) -> CorpusFacts:
 
 def read_whole(plan: CorpusPlan) -> Corpus:
     """Return all labelled texts of a dataset."""
-    return load_data([plan.source], **asdict(plan.options))
+    try:
+        return load_data([plan.source], **asdict(plan.options))
+    except DataError as error:
+        hint = " (in an experiment, by text = … and label = … in its TOML file)" if "--" in str(error) else ""
+        raise DataError(f"{error}{hint}") from None
 
 
 def _write_corpus(name: str, plan: CorpusPlan, corpus: Corpus, texts_hash: str) -> Entry:
