@@ -389,13 +389,22 @@ def command(data: Path, results: Path, *more: object) -> list[str]:
     return [sys.executable, "-m", "tfcr.cli", "experiment", "run", *map(str, arguments)]
 
 
+def folds_in(path: Path) -> int:
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+            count = int(connection.execute("SELECT count(*) FROM folds").fetchone()[0])
+        connection.close()
+    except sqlite3.OperationalError:  # not there yet
+        return 0
+    return count
+
+
 def kill_and_resume(data: Path, folder: Path, kills: int, processes: int) -> None:
     """Kill a run at random moments, resume it, and compare it with an undisturbed one."""
     undisturbed, killed = folder / "undisturbed.sqlite", folder / "killed.sqlite"
-    call = command(data, undisturbed, "--processes", processes)
-    began = time.monotonic()
-    subprocess.run(call, check=True, capture_output=True, env=environment())
-    whole = time.monotonic() - began
+    subprocess.run(
+        command(data, undisturbed, "--processes", processes), check=True, capture_output=True, env=environment()
+    )
     draw = random.Random(kills)
     for _ in range(kills):
         process = subprocess.Popen(
@@ -404,8 +413,10 @@ def kill_and_resume(data: Path, folder: Path, kills: int, processes: int) -> Non
             stderr=subprocess.DEVNULL,
             env=environment(),
         )
-        # the first half is imports: most kills shall hit the folds
-        time.sleep(whole * draw.uniform(0.4, 1.0))
+        wanted = folds_in(killed) + draw.randint(0, 30 // kills)
+        while process.poll() is None and folds_in(killed) < wanted:
+            time.sleep(0.002)
+        time.sleep(draw.uniform(0, 0.03))
         process.kill()
         process.wait()
     finished = subprocess.run(
@@ -413,6 +424,7 @@ def kill_and_resume(data: Path, folder: Path, kills: int, processes: int) -> Non
     )
     outcome = json.loads(finished.stdout)
     assert outcome["folds_before"] + outcome["folds_run"] == 30
+    assert outcome["folds_before"] > 0
     assert stored(killed) == stored(undisturbed)
     with sqlite3.connect(killed) as connection:
         assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
@@ -421,7 +433,7 @@ def kill_and_resume(data: Path, folder: Path, kills: int, processes: int) -> Non
 
 
 def test_a_killed_run_continues_where_it_stopped(data: Path, tmp_path: Path) -> None:
-    kill_and_resume(data, tmp_path, kills=2, processes=1)
+    kill_and_resume(data, tmp_path, kills=3, processes=1)
 
 
 @pytest.mark.slow
@@ -612,6 +624,8 @@ def test_a_small_toml_file(data: Path, tmp_path: Path) -> None:
         ("[datasets.pydocs]\n[experiment]\nseeds = [-1]", "found the seed -1"),
         ("[datasets.pydocs]\ntokenizer = 'letters'", "unknown tokenizer 'letters'"),
         ("[experiment]\nheads = 'lr'", "found nothing to run"),
+        ("[experiment]\nword2vec = { epochs = 'ten' }", "found epochs = 'ten' in .* expected a value of type int"),
+        ("[datasets.x]\npath = 'x.csv'\nquoting = 'none'", "expected a value of type bool"),
     ],
 )
 def test_toml_files_that_are_refused(content: str, message: str, run: Run, tmp_path: Path) -> None:

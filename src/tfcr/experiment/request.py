@@ -341,12 +341,24 @@ def _listed(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else [value]
 
 
+_KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("dimensions", "window", "epochs", "min_count", "columns"), (int,)),
+    **dict.fromkeys(("skip_gram", "quoting", "header"), (bool,)),
+    **dict.fromkeys(("text", "label_files"), (str, list)),
+}
+"""The types of values in a file that are not plain text."""
+
+
 def _known_keys(row: Any, record: type, where: str) -> dict[str, Any]:
     if not isinstance(row, Mapping):
         raise InputError(f"found {row!r} for {where}; expected a section")
     names = {entry.name: 0 for entry in fields(record)}
-    for key in row:
+    for key, value in row.items():
         look_up(names, key, f"key in {where}:")
+        kinds = _KINDS.get(key, (str,))
+        if type(value) not in kinds:
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise InputError(f"found {key} = {value!r} in {where}; expected a value of type {wanted}")
     return dict(row)
 
 

@@ -193,12 +193,13 @@ class _Work:
                 self.groups.remove((group, fold))
                 cells = tuple(plan for plan in group if (plan.cell.key, fold) in claimed)
                 return RunFold(cells, fold, threads)
+        self._look_again()
         return None
 
     def _left(self, group: list[Planned], fold: int) -> list[tuple[str, int]]:
         return [(plan.cell.key, fold) for plan in group if (plan.cell.key, fold) not in self.done]
 
-    def look_again(self) -> None:
+    def _look_again(self) -> None:
         """See what other runs have finished meanwhile."""
         self.done = self.results.done(self.planned) & self.folds
 
@@ -227,8 +228,9 @@ def _run_folds(work: _Work, run: Run, pool: Pool, teller: Teller) -> None:
     while work.folds - work.done:
         while pool.idle() and (task := work.next_task(run, pool.threads)):
             pool.give(task)
-        if not pool.busy():
-            _wait_for_others(work, teller)
+        if not pool.busy() and work.folds - work.done:
+            teller.tell("another run is working on the cells that are left; waiting for it")
+            time.sleep(WAITING)
         for event in pool.events():
             if isinstance(event, Note):
                 teller.tell(event.text)
@@ -236,10 +238,3 @@ def _run_folds(work: _Work, run: Run, pool: Pool, teller: Teller) -> None:
                 cell = work.add(event)
                 run.finish(event, cell)
                 teller.standing(work.standing(f"{cell.dataset} {cell.embedding} {cell.head} {cell.scheme}"))
-
-
-def _wait_for_others(work: _Work, teller: Teller) -> None:
-    work.look_again()
-    if work.folds - work.done:
-        teller.tell("another run is working on the cells that are left; waiting for it")
-        time.sleep(WAITING)
