@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from itertools import groupby, product
 from typing import Any
 
-from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.experiment.corpora import CorpusFacts, CorpusPlan
 from tfcr.experiment.profiles import resolve_profile
 from tfcr.experiment.request import DatasetChoice, OwnScheme, Request, VectorsChoice, dataset_tokenizer
@@ -136,7 +135,7 @@ def _planned(
         "documents_in_all": corpus.documents_in_all,
         "classes": list(corpus.classes),
         "training_documents": corpus.training_documents,
-        "vectors": _described(embedding, vectors),
+        "vectors": vectors.what,
         "notes": list(corpus.notes),
     }
     cell = Cell(
@@ -153,13 +152,6 @@ def _planned(
         facts=facts,
     )
     return Planned(cell, corpus, vectors, own)
-
-
-def _described(embedding: VectorsChoice, vectors: VectorsPlan) -> str:
-    if vectors.word2vec is not None:
-        return vectors.word2vec.described()
-    name = embedding.source.replace("\\", "/").rsplit("/", 1)[-1]
-    return name if name == embedding.name or embedding.source != IN_DOMAIN else IN_DOMAIN
 
 
 def _digest(settings: Mapping[str, Any]) -> str:

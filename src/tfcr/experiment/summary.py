@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.experiment.profiles import PAPER_SCHEMES, resolve_profile
 from tfcr.experiment.published import paper_datasets, published_scores
 from tfcr.experiment.request import W2V_SOURCES
@@ -90,8 +89,7 @@ class Place:
     @property
     def title(self) -> str:
         """Return it in words."""
-        vectors = self.embedding if self.vectors == self.embedding else f"{self.embedding} ({self.vectors})"
-        return f"{vectors}, {self.head}, profile {self.profile}"
+        return f"{self.embedding} ({self.vectors}), {self.head}, profile {self.profile}"
 
 
 @dataclass(frozen=True)
@@ -210,17 +208,15 @@ def _by_place(results: Iterable[CellResult]) -> dict[Place, list[CellResult]]:
 def _labels(cells: Iterable[CellResult]) -> dict[str, str]:
     """Return the name of each cell's row: its dataset, what stands in for it, and a hash where data has changed."""
     data: dict[str, set[str]] = {}
+    seeds: dict[str, set[int]] = {}
     cells = list(cells)
     for result in cells:
-        data.setdefault(_name(result), set()).add(f"{result.cell.settings['data']}")
-    seeds = {
-        _name(result): len({other.cell.seed for other in cells if _name(other) == _name(result)}) for result in cells
-    }
-    return {
-        result.cell.key: _name(result)
-        + (f" [{result.cell.settings['data'][:6]}]" if len(data[_name(result)]) > seeds[_name(result)] else "")
-        for result in cells
-    }
+        data.setdefault(_name(result), set()).add(result.cell.settings["data"])
+        seeds.setdefault(_name(result), set()).add(result.cell.seed)
+    # with other seeds, other documents are sampled: that alone is no change
+    changed = {name for name in data if len(data[name]) > len(seeds[name])}
+    hashes = {result.cell.key: f" [{result.cell.settings['data'][:6]}]" for result in cells if _name(result) in changed}
+    return {result.cell.key: _name(result) + hashes.get(result.cell.key, "") for result in cells}
 
 
 def _name(result: CellResult) -> str:
@@ -331,6 +327,4 @@ def _notes(place: Place, cells: list[CellResult]) -> tuple[str, ...]:
         if cell.facts["documents"] < cell.facts["documents_in_all"]:
             taken = f"{cell.facts['documents']} of {cell.facts['documents_in_all']} documents"
             notes.append(f"{cell.dataset}: a sample of {taken}")
-    if place.embedding not in (IN_DOMAIN, place.vectors):
-        notes.append(f"{place.embedding}: from the file {place.vectors}")
     return tuple(dict.fromkeys(notes))

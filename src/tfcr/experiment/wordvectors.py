@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +45,13 @@ class IdentifyVectors:
 class VectorsPlan:
     """Which vectors a corpus's words get: those of `source`, or in-domain word2vec where it is ``w2v``.
 
-    `digest` tells the vectors apart: the hash of a file's content, or of the texts and settings of word2vec.
+    `digest` tells the vectors apart: the hash of a file's content, or of the texts and settings of word2vec. `what`
+    tells people.
     """
 
     source: str
     digest: str
+    what: str
     word2vec: Word2Vec | None
     corpus: CorpusPlan
     corpus_entry: str
@@ -62,12 +65,13 @@ class VectorsPlan:
 def plan_vectors(
     source: str, word2vec: Word2Vec, corpus: CorpusPlan, facts: CorpusFacts, file: FileFacts | None
 ) -> VectorsPlan:
-    """Name the vectors by the hash of what they come from."""
-    if source != IN_DOMAIN or file is not None:
-        return VectorsPlan(source, file.digest if file else "", None, corpus, facts.entry)
+    """Name the vectors by the hash of what they come from: of the `file`, or of texts and settings where it is None."""
+    if file is not None:
+        what = f"{Path(source).name}, {file.words:,} words × {file.dimensions} dimensions"
+        return VectorsPlan(source, file.digest, what, None, corpus, facts.entry)
     texts = facts.data_hash if word2vec.trained_on == "train" else facts.texts_hash
     digest = digest_of("word2vec", texts, corpus.tokenizer, asdict(word2vec), corpus.seed)
-    return VectorsPlan(source, digest, word2vec, corpus, facts.entry)
+    return VectorsPlan(source, digest, word2vec.described(), word2vec, corpus, facts.entry)
 
 
 @dataclass(frozen=True)
