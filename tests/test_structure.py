@@ -15,6 +15,8 @@ STAGES = [
     "errors",
     "machine",
     "files",
+    "download",
+    "archives",
     "compiled",
     "wordlist",
     "corpus",

@@ -6,6 +6,7 @@ TfcrError
 ├── DataError (ValueError)        a data file that cannot be read
 ├── EmbeddingsError (ValueError)  a vector file that cannot be read, or that fits no word
 ├── ModelError (ValueError)       a model folder that is damaged, foreign or newer than this tfcr
+├── DownloadError (OSError)       a file that a server does not give, or gives wrong
 └── MissingExtraError (ImportError)
 
 TfcrWarning (UserWarning)         the work goes on, but the user should know
@@ -42,6 +43,10 @@ class EmbeddingsError(TfcrError, ValueError):
 
 class ModelError(TfcrError, ValueError):
     """A model folder is damaged, foreign, or of a newer version."""
+
+
+class DownloadError(TfcrError, OSError):
+    """A server does not give a file, or gives a wrong one."""
 
 
 class MissingExtraError(TfcrError, ImportError):
