@@ -1,12 +1,12 @@
 """One cell of the experiments against a plain loop over words like the author's program.
 
-    export OPENBLAS_NUM_THREADS=1
+    export OPENBLAS_NUM_THREADS=1 TFCR_THREADS=1
     python benchmarks/author_loop.py [--dataset 20ng] [--scheme tfcr] [--sample 100000] [--dimensions 100] [--folds 10]
 
 The first fold with in-domain word2vec and the SVM: counts, weights, document vectors and classifier, in one process.
 Reading, tokenising and word2vec come before, and count for neither. The loop works as the program does: document counts
 in dictionaries, for each document and class a walk over its words that adds up vectors one by one, and LinearSVC. Ours
-is the cell of the profile `equations`, with our own solver, and that of `published`, with LinearSVC as well.
+are the cells of both profiles; that of `published` computes the same, with our own solver.
 """
 
 import argparse
@@ -25,8 +25,10 @@ from tfcr.experiment.folds import Split, cut_folds
 from tfcr.experiment.profiles import PROFILES
 from tfcr.experiment.request import Word2Vec
 from tfcr.experiment.scoring import macro_f1
-from tfcr.experiment.trial import FoldData, count_training, head_of, weigh
+from tfcr.experiment.trial import FoldData, count_training, weigh
 from tfcr.experiment.wordvectors import PrepareVectors, WordVectors, open_vectors, plan_vectors
+from tfcr.heads import resolve_head
+from tfcr.machine import memory_limit
 from tfcr.tokenizers import TOKENIZERS
 
 Weights = dict[str, dict[str, float]]
@@ -62,9 +64,9 @@ def run_ours(
     times = [time.perf_counter()]
     blocks = weigh(record.scheme(scheme), count_training(corpus, split.train, record), vectors, record)
     times.append(time.perf_counter())
-    data = FoldData.of(corpus, split, blocks, threads=1)
+    data = FoldData.of(corpus, split, blocks, record, memory_limit())
     times.append(time.perf_counter())
-    confusion = data.confusion(head_of("svm", record), record)
+    confusion = data.confusion(resolve_head("svm", C=record.C))
     times.append(time.perf_counter())
     return np.diff(times).tolist(), macro_f1(confusion, corpus.classes.tolist())
 

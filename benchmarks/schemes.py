@@ -9,7 +9,7 @@ import warnings
 
 from tfcr import SCHEMES, Embeddings, TfcrClassifier
 from tfcr.corpus import load_dataset
-from tfcr.corpus.datasets import dataset_folder
+from tfcr.corpus.named import dataset_place
 from tfcr.evaluation import cross_validate_prepared, prepare
 
 DATASETS = ("20ng", "semeval", "davidson", "agnews", "dbpedia", "emoji")
@@ -17,7 +17,7 @@ DATASETS = ("20ng", "semeval", "davidson", "agnews", "dbpedia", "emoji")
 
 def main(datasets: list[str]) -> None:
     warnings.simplefilter("ignore")
-    vectors = Embeddings.load(dataset_folder("20ng").parent / "embeddings" / "glove.6B.100d.subset.bin")
+    vectors = Embeddings.load(dataset_place("20ng").parent / "embeddings" / "glove.6B.100d.subset.bin")
     print(f"| dataset | {' | '.join(SCHEMES)} | seconds |\n|---|{'---|' * (len(SCHEMES) + 1)}", flush=True)
     for dataset in datasets:
         began = time.perf_counter()

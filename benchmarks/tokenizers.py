@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from tfcr import Embeddings, TfcrClassifier
 from tfcr.corpus import load_dataset
-from tfcr.corpus.datasets import dataset_folder
+from tfcr.corpus.named import dataset_place
 
 DATASETS = ("20ng", "semeval", "davidson", "agnews", "dbpedia")
 NAMES = ("words", "paper", "whitespace")
@@ -19,7 +19,7 @@ FOLDS = 3
 
 
 def main() -> None:
-    vectors = Embeddings.load(dataset_folder("20ng").parent / "embeddings" / "glove.6B.100d.subset.bin")
+    vectors = Embeddings.load(dataset_place("20ng").parent / "embeddings" / "glove.6B.100d.subset.bin")
     print(f"| dataset | {' | '.join(NAMES)} |\n|---|{'---|' * len(NAMES)}", flush=True)
     for dataset in DATASETS:
         corpus = load_dataset(dataset)

@@ -242,7 +242,10 @@ def test_datasets_commands(run: Run) -> None:
     assert "pydocs" in run("datasets", "list").out
     assert json.loads(run("datasets", "list", "--json").out)[0]["name"] == "pydocs"
     assert "asyncio" in run("datasets", "info", "pydocs").out
-    assert json.loads(run("datasets", "info", "pydocs", "--json").out)["classes"]["asyncio"] >= 100
+    facts = json.loads(run("datasets", "info", "pydocs", "--json").out)
+    assert facts["found"]["classes"]["asyncio"] >= 100
+    assert facts["state"] == "ready"
+    assert "pydocs is ready" in run("datasets", "fetch", "pydocs").out
 
 
 @pytest.mark.slow
@@ -264,10 +267,12 @@ def test_every_command_shows_an_example(run: Run) -> None:
         ["demo"],
         ["embeddings", "list"],
         ["embeddings", "info"],
+        ["embeddings", "fetch"],
         ["embeddings", "convert"],
         ["embeddings", "train"],
         ["datasets", "list"],
         ["datasets", "info"],
+        ["datasets", "fetch"],
         ["experiment", "run"],
         ["experiment", "table"],
         ["experiment", "curve"],
@@ -416,7 +421,7 @@ def test_refused_in_one_line_with_status_2(kind: str, run: Run, tmp_path: Path) 
 
 
 def test_archives_that_are_dangerous(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tfcr.corpus import tables
+    from tfcr import archives
 
     path = tmp_path / "evil.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
@@ -430,7 +435,7 @@ def test_archives_that_are_dangerous(run: Run, tmp_path: Path, monkeypatch: pyte
         member = tarfile.TarInfo("x/1")
         member.size = 50_000_000
         archive.addfile(member, io.BytesIO(bytes(50_000_000)))
-    monkeypatch.setattr(tables, "MOST_HARMLESS", 1_000_000)
+    monkeypatch.setattr(archives, "MOST_HARMLESS", 1_000_000)
     result = run("evaluate", path)
     assert (result.status, "unpacks to more than" in result.err) == (2, True)
 

@@ -61,13 +61,15 @@ def test_shell_examples_run(path: Path, folder: Path) -> None:
         assert result.returncode == 0, f"{code}\n{result.stderr}"
 
 
-def test_the_command_reference_is_up_to_date() -> None:
-    spec = importlib.util.spec_from_file_location("make_commands", ROOT / "docs" / "make_commands.py")
+@pytest.mark.parametrize("name", ["commands", "datasets"])
+def test_what_is_generated_is_up_to_date(name: str) -> None:
+    spec = importlib.util.spec_from_file_location(f"make_{name}", ROOT / "docs" / f"make_{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert (ROOT / "docs" / "commands.md").read_text("utf-8") == module.reference(), "run: python docs/make_commands.py"
+    shown = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
+    assert shown == module.reference(), f"run: python docs/make_{name}.py"
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)

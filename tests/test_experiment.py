@@ -41,12 +41,13 @@ from tfcr.experiment import (
 )
 from tfcr.experiment.folds import cut_folds, sample_documents, training_part
 from tfcr.experiment.grids import ask
-from tfcr.experiment.processes import Pool, TaskError, available_processors, open_pool
+from tfcr.experiment.processes import Pool, TaskError, open_pool
 from tfcr.experiment.published import PAPER_TABLES, paper_datasets, published_scores
 from tfcr.experiment.request import own_scheme, parse_folds, parse_sizes, read_grid, with_own_schemes
 from tfcr.experiment.run import Teller
 from tfcr.experiment.scoring import confusion_of, macro_f1
 from tfcr.experiment.statistics import across_datasets, best_against_others, corrected_resampled_t, holm
+from tfcr.machine import memory_limit
 from tfcr.schemes import SCHEMES
 
 assert run  # the fixture
@@ -374,7 +375,7 @@ def wait_for(pool: Pool) -> None:
 
 def test_a_process_that_dies_is_told() -> None:
     with open_pool(2, 2) as pool:
-        assert pool.threads * 2 <= max(2, available_processors())
+        assert pool.memory * 2 <= memory_limit()
         pool.give(Dies())  # type: ignore[arg-type]
         with pytest.raises(TaskError, match="killed by signal 9, perhaps for want of memory; what was finished"):
             wait_for(pool)

@@ -1,9 +1,11 @@
 """The heads against liblinear and against least squares done the long way."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -12,9 +14,12 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from tfcr.blocks import Block
+from tfcr.counts import DocumentWords
 from tfcr.errors import InputError, UnknownNameError
+from tfcr.features import HeldFeatures
 from tfcr.heads import HEADS, LINKS, fit_head, make_targets, newton, resolve_head
 from tfcr.heads.base import Targets
+from tfcr.heads.descent import descend
 from tfcr.heads.newton import logistic_loss, squared_hinge_loss
 from tfcr.heads.ridge import STRENGTHS
 
@@ -36,6 +41,11 @@ def problem(
     return features, y, make_targets(y, np.arange(n_classes), sample_weight, "balanced")
 
 
+def as_documents(X: NDArray[np.float32]) -> DocumentWords:
+    """Return documents whose counts are these features, one word for each column."""
+    return DocumentWords([str(number) for number in range(X.shape[1])], sp.csr_array(X), np.ones(len(X), np.int64))
+
+
 def objective(
     name: str, C: float, features: NDArray[np.float32], targets: Targets, outputs: Sequence[int], B: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -45,20 +55,28 @@ def objective(
     return np.asarray(value + 0.5 * (B**2).sum(axis=0))
 
 
-@pytest.fixture(params=["plain", "preconditioned"])
-def _both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Solve by plain conjugate gradients, and with the Gram matrix's factor from the first step on."""
-    monkeypatch.setattr(newton, "PATIENT_CG_STEPS", 0 if request.param == "preconditioned" else 1000)
-    monkeypatch.setattr(newton, "MAX_CG_STEPS", 1000)
+WAYS: dict[str, dict[str, int]] = {
+    "conjugate gradients": {"PATIENT_CG_STEPS": 1000, "MAX_CG_STEPS": 1000, "EXACT_STEPS": 0},
+    "preconditioned": {"PATIENT_CG_STEPS": 0, "MAX_CG_STEPS": 1000, "EXACT_STEPS": 0},
+    "exact": {"EXACT_STEPS": 10**9},
+    "descent first": {"WORTH_COMPILED_CODE": 0},
+}
 
 
-@pytest.mark.usefixtures("_both_ways")
+@pytest.fixture(params=WAYS)
+def _each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solve in each way that the size and the support vectors of a problem may lead to."""
+    for name, value in WAYS[request.param].items():
+        monkeypatch.setattr(newton, name, value)
+
+
+@pytest.mark.usefixtures("_each_way")
 @pytest.mark.parametrize("C", STRENGTHS_OF_C)
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_svm_reaches_the_optimum_of_liblinear(n_classes: int, C: float) -> None:
     features, y, targets = problem(n_classes)
     outputs = list(range(targets.n_outputs))
-    ours = resolve_head("svm", C=C).solve(features, targets, outputs)
+    ours = resolve_head("svm", C=C).solve(HeldFeatures(features), targets, outputs)
     reference = LinearSVC(
         C=C, dual=False, tol=1e-8, max_iter=100_000, class_weight="balanced", fit_intercept=False
     ).fit(features, y)
@@ -68,13 +86,13 @@ def test_svm_reaches_the_optimum_of_liblinear(n_classes: int, C: float) -> None:
     np.testing.assert_allclose(found, best, rtol=1e-3)
 
 
-@pytest.mark.usefixtures("_both_ways")
+@pytest.mark.usefixtures("_each_way")
 @pytest.mark.parametrize("C", STRENGTHS_OF_C)
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_lr_reaches_the_optimum_of_liblinear(n_classes: int, C: float) -> None:
     features, _, targets = problem(n_classes)
     outputs = list(range(targets.n_outputs))
-    ours = resolve_head("lr", C=C).solve(features, targets, outputs)
+    ours = resolve_head("lr", C=C).solve(HeldFeatures(features), targets, outputs)
     best = []
     for output in outputs:  # scikit-learn's liblinear refuses more than two classes: one at a time
         weight = targets.one_vs_rest_weights([output])[:, 0]
@@ -115,7 +133,7 @@ def test_ridge_picks_its_strength_by_leaving_each_document_out(n_classes: int) -
         left_out = [signs[i] - X[i] @ fit(np.delete(everyone, i), strength) for i in everyone]
         errors.append(sum(weights[i] * (left_out[i] ** 2).sum() for i in everyone))
     expected = fit(everyone, STRENGTHS[int(np.argmin(errors))])
-    ours = resolve_head("ridge", C=1).solve(features, targets, outputs)
+    ours = resolve_head("ridge", C=1).solve(HeldFeatures(features), targets, outputs)
     np.testing.assert_allclose(np.vstack([ours.coefficients, ours.intercepts]), expected, rtol=1e-3, atol=1e-4)
 
 
@@ -129,13 +147,11 @@ def test_weights_repeat_and_remove(name: str, n_classes: int) -> None:
     blocks = [Block("all", np.ones(5, np.float32), None, "sum")]
     classes = np.arange(n_classes)
     used = weights > 0
-    weighted = fit_head(
-        resolve_head(name, C=1.0), X[used], blocks, make_targets(y[used], classes, weights[used], "balanced")
-    )
+    targets = make_targets(y[used], classes, weights[used], "balanced")
+    weighted = fit_head(resolve_head(name, C=1.0), as_documents(X[used]), blocks, targets)
     rows = np.repeat(np.arange(90), weights.astype(int))
-    repeated = fit_head(
-        resolve_head(name, C=1.0), X[rows], blocks, make_targets(y[rows], classes, np.ones(len(rows)), "balanced")
-    )
+    targets = make_targets(y[rows], classes, np.ones(len(rows)), "balanced")
+    repeated = fit_head(resolve_head(name, C=1.0), as_documents(X[rows]), blocks, targets)
     np.testing.assert_allclose(weighted.coefficients, repeated.coefficients, rtol=2e-2, atol=2e-3)
 
 
@@ -145,8 +161,8 @@ def test_scale_does_not_matter() -> None:
     y = (X[:, 0] > 0).astype(int)
     blocks = [Block("all", np.ones(4, np.float32), None, "sum")]
     targets = make_targets(y, np.arange(2), np.ones(60), None)
-    plain = fit_head(resolve_head("svm", C=1.0), X, blocks, targets)
-    shifted = fit_head(resolve_head("svm", C=1.0), X * 1000 + 50_000, blocks, targets)
+    plain = fit_head(resolve_head("svm", C=1.0), as_documents(X), blocks, targets)
+    shifted = fit_head(resolve_head("svm", C=1.0), as_documents(X * 1000 + 50_000), blocks, targets)
     np.testing.assert_allclose(plain.coefficients, shifted.coefficients * 1000, rtol=1e-2, atol=1e-3)
     assert shifted.intercepts == pytest.approx(plain.intercepts, abs=1e-3)
 
@@ -156,7 +172,7 @@ def test_scale_does_not_matter() -> None:
 def test_any_linear_classifier_is_a_head(estimator: object, n_classes: int) -> None:
     features, y, targets = problem(n_classes)
     blocks = [Block("all", np.ones(40, np.float32), None, "sum")]
-    fitted = fit_head(resolve_head(estimator, C=1.0), features[:, :-1], blocks, targets)
+    fitted = fit_head(resolve_head(estimator, C=1.0), as_documents(features[:, :-1]), blocks, targets)
     scores = (features[:, :-1] - fitted.means) @ fitted.coefficients + fitted.intercepts
     reference = estimator.fit(features[:, :-1], y).decision_function(features[:, :-1])  # type: ignore[attr-defined]
     np.testing.assert_allclose(scores.squeeze(), reference, rtol=0.02, atol=0.02)
@@ -169,31 +185,30 @@ def test_heads_that_cannot_be() -> None:
         resolve_head(3, C=1.0)
     features, _, targets = problem(3)
     with pytest.raises(InputError, match="has no linear coefficients"):
-        resolve_head(DecisionTreeClassifier(), C=1.0).solve(features, targets, [0, 1, 2])
+        resolve_head(DecisionTreeClassifier(), C=1.0).solve(HeldFeatures(features), targets, [0, 1, 2])
     with pytest.raises(InputError, match="found C=-1"):
-        resolve_head("svm", C=-1).solve(features, targets, [0, 1, 2])
+        resolve_head("svm", C=-1).solve(HeldFeatures(features), targets, [0, 1, 2])
 
 
 def test_a_one_vs_one_classifier_is_refused_and_not_misread() -> None:
     features, _, targets = problem(3)
     with pytest.raises(InputError, match="does not decide by its coefficients"):
-        resolve_head(SVC(kernel="linear"), C=1.0).solve(features, targets, [0, 1, 2])
+        resolve_head(SVC(kernel="linear"), C=1.0).solve(HeldFeatures(features), targets, [0, 1, 2])
 
 
 def test_a_head_that_takes_no_weights_says_so() -> None:
     features, _, targets = problem(2, weights=np.full(300, 2.0))
     with pytest.raises(InputError, match="found sample_weight, which the head .* cannot use"):
-        resolve_head(LinearDiscriminantAnalysis(), C=1.0).solve(features, targets, [0])
+        resolve_head(LinearDiscriminantAnalysis(), C=1.0).solve(HeldFeatures(features), targets, [0])
 
 
 def test_a_wrapped_head_is_seeded_and_knows_its_link() -> None:
     features, _, targets = problem(3)
     head = resolve_head(SGDClassifier(loss="log_loss"), C=1.0, random_state=7)
-    one, two = head.solve(features, targets, [0, 1, 2]), head.solve(features, targets, [0, 1, 2])
+    one, two = (head.solve(HeldFeatures(features), targets, [0, 1, 2]) for _ in range(2))
     np.testing.assert_array_equal(one.coefficients, two.coefficients)
-    assert head.link == "multinomial"
-    head.solve(features, targets, [1])
-    assert head.link == "sigmoid"
+    assert one.link == "multinomial"
+    assert head.solve(HeldFeatures(features), targets, [1]).link == "sigmoid"
 
 
 @pytest.mark.parametrize("name", ["svm", "lr"])
@@ -203,7 +218,7 @@ def test_collinear_features_and_huge_c(name: str) -> None:
     features = np.hstack([X, X, np.ones((3000, 1), np.float32)])
     y = (X[:, 0] + random.normal(size=3000) > 0).astype(int)
     targets = make_targets(y, np.arange(2), np.ones(3000), None)
-    found = resolve_head(name, C=1e8).solve(features, targets, [0])
+    found = resolve_head(name, C=1e8).solve(HeldFeatures(features), targets, [0])
     assert np.isfinite(found.coefficients).all()
     assert np.mean((features[:, :-1] @ found.coefficients + found.intercepts > 0)[:, 0] == y) > 0.7
 
@@ -232,6 +247,42 @@ def test_probabilities_add_up_and_follow_the_scores(link: str, n_outputs: int) -
     np.testing.assert_array_equal(found[1:].argmax(axis=1), best[1:])
 
 
+@pytest.mark.parametrize("C", STRENGTHS_OF_C)
+def test_the_descent_knows_how_far_it_is_from_the_optimum(C: float) -> None:
+    features, _, targets = problem(4)
+    signs, weights = targets.signs(range(4)), np.float32(C) * targets.one_vs_rest_weights(range(4))
+    coefficients, finished = descend(features, signs, weights, tolerance=1e-4)
+    found = objective("svm", C, features, targets, range(4), coefficients.astype(np.float64))
+    nothing, nowhere = np.zeros_like(coefficients), np.zeros(4, np.bool_)
+    optimum = newton.minimise(squared_hinge_loss, HeldFeatures(features), signs, weights, nothing, nowhere)
+    best = objective("svm", C, features, targets, range(4), optimum.astype(np.float64))
+    assert (found[finished] <= best[finished] * (1 + 2e-4)).all()
+    assert finished.all() if C <= 1 else True
+
+
+@pytest.mark.parametrize("name", ["svm", "lr"])
+def test_a_start_near_the_optimum_saves_steps_and_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    features, _, targets = problem(3)
+    outputs = [0, 1, 2]
+    steps = []
+    newton_step = newton._Hessian.newton_step
+
+    def counted(*given: Any) -> Any:
+        steps.append(1)
+        return newton_step(*given)
+
+    monkeypatch.setattr(newton._Hessian, "newton_step", counted)
+    near = resolve_head(name, C=50.0).solve(HeldFeatures(features), targets, outputs)
+    steps.clear()
+    cold = resolve_head(name, C=60.0).solve(HeldFeatures(features), targets, outputs)
+    n_cold = len(steps)
+    steps.clear()
+    warm = resolve_head(name, C=60.0).solve(HeldFeatures(features), targets, outputs, near)
+    assert len(steps) < n_cold
+    np.testing.assert_allclose(warm.coefficients, cold.coefficients, atol=0.03 * abs(cold.coefficients).max())
+
+
 def test_links_of_wrapped_heads() -> None:
-    assert resolve_head(LogisticRegression(), C=1).link == "multinomial"
-    assert resolve_head(SGDClassifier(), C=1).link == "softmax"
+    features, _, targets = problem(3)
+    for estimator, link in [(LogisticRegression(), "multinomial"), (SGDClassifier(random_state=0), "softmax")]:
+        assert resolve_head(estimator, C=1).solve(HeldFeatures(features), targets, [0, 1, 2]).link == link

@@ -46,14 +46,13 @@ def test_the_table_scores_as_features_times_coefficients(
     vectors = random_vectors(corpus)
     model = fitted(corpus, vectors, head=head, blocks=blocks, averaging=averaging)
     vectorizer = WeightedEmbeddingVectorizer(embeddings=vectors, blocks=blocks, averaging=averaging)
-    features = vectorizer.fit_transform(corpus.texts, corpus.labels)
+    vectorizer.fit(corpus.texts, corpus.labels)
     # the same head once more, with nothing collapsed
     from tfcr.heads import fit_head, make_targets, resolve_head
 
     targets = make_targets(np.array(corpus.labels), model.classes_, np.ones(len(corpus)), "balanced")
     documents = count_words(corpus.texts, vocabulary=vectorizer.words_)
-    empty = empty_blocks(documents.matrix, vectorizer.blocks_)
-    parts = fit_head(resolve_head(head, C=1.0), features, vectorizer.blocks_, targets, empty)
+    parts = fit_head(resolve_head(head, C=1.0), documents, vectorizer.blocks_, targets)
     tests = [*corpus.texts[:20], "", "unknown words only", "w0_1", "common1 unknown w1_2 w1_2"]
     centred = vectorizer.transform(tests) - parts.means
     empty = empty_blocks(count_words(tests, vocabulary=vectorizer.words_).matrix, vectorizer.blocks_)

@@ -13,7 +13,10 @@ SOURCE = Path(tfcr.__file__).parent
 STAGES = [
     "kernels",
     "errors",
+    "machine",
     "files",
+    "download",
+    "archives",
     "compiled",
     "wordlist",
     "corpus",
@@ -23,6 +26,7 @@ STAGES = [
     "schemes",
     "embeddings",
     "blocks",
+    "features",
     "vectors",
     "heads",
     "wordtable",

@@ -160,11 +160,15 @@ def check_blocks(kind: str, averaging: str) -> None:
 
 
 def document_vectors(
-    counts: sp.csr_array, lengths: NDArray[Any], blocks: Sequence[Block], threads: int | None = None
+    counts: sp.csr_array,
+    lengths: NDArray[Any],
+    blocks: Sequence[Block],
+    threads: int | None = None,
+    out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """Return the blocks of all documents side by side; float32 of shape (n_documents, n_columns)."""
+    """Return the blocks of all documents side by side; float32 of shape (n_documents, n_columns), in `out` if given."""
     starts = column_starts(blocks)
-    features = np.empty((counts.shape[0], starts[-1]), np.float32)
+    features = np.empty((counts.shape[0], starts[-1]), np.float32) if out is None else out
     numbers = counts.astype(np.float32)
     for first, last in _runs_of_vectors(blocks):
         weights = np.stack([block.weights for block in blocks[first:last]], axis=1)

@@ -15,7 +15,8 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.compiled import SEEN, START, STOP, count_documents, fill_slots, n_threads
+from tfcr.compiled import SEEN, START, STOP, count_documents, fill_slots
+from tfcr.machine import n_threads
 from tfcr.tokenizers import Tokenizer
 from tfcr.wordlist import decode_words, encode_words
 

@@ -3,27 +3,23 @@
 Importing this imports numba, which takes longer than a small job: its callers do so only when the job is large.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from tfcr.files import kernel_cache
 from tfcr.kernels import compiling
+from tfcr.machine import n_threads
 
 compiling.use_cache(kernel_cache())  # before any kernel is imported
 
 from tfcr.kernels.averages import add_up_vectors  # noqa: E402
+from tfcr.kernels.descent import descend_once  # noqa: E402
 from tfcr.kernels.tokens import SEEN, START, STOP, count_documents, fill_slots  # noqa: E402
 
-__all__ = ["SEEN", "START", "STOP", "add_up_vectors", "count_documents", "fill_slots", "in_threads", "n_threads"]
+__all__ = ["SEEN", "START", "STOP", "add_up_vectors", "count_documents", "descend_once", "fill_slots", "in_threads"]
 
 CHUNKS = 16
 """Pieces of work for each thread: short ones, so that Ctrl-C need not wait and no thread is left with the rest."""
-
-
-def n_threads() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_threads(work: Callable[[int, int], None], size: int, threads: int | None = None) -> None:

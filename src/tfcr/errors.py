@@ -7,6 +7,7 @@ TfcrError
 ├── EmbeddingsError (ValueError)  a vector file that cannot be read, or that fits no word
 ├── ModelError (ValueError)       a model folder that is damaged, foreign or newer than this tfcr
 ├── ResultsError (ValueError)     a file of experiment results that cannot be read or written
+├── DownloadError (OSError)       a file that a server does not give, or gives wrong
 └── MissingExtraError (ImportError)
 
 TfcrWarning (UserWarning)         the work goes on, but the user should know
@@ -47,6 +48,10 @@ class ModelError(TfcrError, ValueError):
 
 class ResultsError(TfcrError, ValueError):
     """A file of experiment results cannot be read or written."""
+
+
+class DownloadError(TfcrError, OSError):
+    """A server does not give a file, or gives a wrong one."""
 
 
 class MissingExtraError(TfcrError, ImportError):

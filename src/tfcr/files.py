@@ -1,10 +1,12 @@
 """Where tfcr keeps what it can make again, and how it writes so that nothing is ever half-written."""
 
+import bz2
 import gzip
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, cast
@@ -40,6 +42,38 @@ def data_folders() -> list[Path]:
     return [folder for folder in (Path("data"), Path("..") / "shared" / "data") if folder.is_dir()]
 
 
+def looked_in() -> str:
+    """Say where data was looked for."""
+    folders = ", ".join(map(str, data_folders()))
+    return f"looked in {folders}" if folders else "TFCR_DATA is not set"
+
+
+def find_data(*names: str) -> Path | None:
+    """Return the first of these files or folders that is there: at its remembered place, else in a data folder."""
+    for name in names:
+        with suppress(OSError, UnicodeDecodeError):
+            remembered = Path(_place_of(name).read_text("utf-8"))
+            if remembered.exists():
+                return remembered
+    places = (folder / name for folder in data_folders() for name in names)
+    return next((place for place in places if place.exists()), None)
+
+
+def fetched_folder() -> Path:
+    """Return the folder for what is downloaded; it need not exist yet. A thing in it counts once it is remembered."""
+    return _cache_root() / "data"
+
+
+def remember_path(name: str, path: Path) -> None:
+    """Note where the file or folder of that name is; nothing is copied."""
+    _place_of(name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_file(_place_of(name), str(path.resolve()).encode())
+
+
+def _place_of(name: str) -> Path:
+    return fetched_folder() / f"{name}.path"
+
+
 def _cache_root() -> Path:
     if given := os.environ.get("TFCR_CACHE"):
         return Path(given)
@@ -51,14 +85,26 @@ def _cache_root() -> Path:
 
 
 def open_unpacked(path: Path) -> IO[bytes]:
-    """Open a file for reading, unpacked if it is gzipped."""
-    return cast(IO[bytes], gzip.open(path, "rb") if is_packed(path) else path.open("rb"))
+    """Open a file for reading, unpacked if it is packed by gzip or bzip2."""
+    head = _first_bytes(path)
+    unpack = next((unpack for magic, unpack in _PACKERS.items() if head.startswith(magic)), None)
+    return unpack(path) if unpack else path.open("rb")
 
 
 def is_packed(path: Path) -> bool:
-    """Tell a gzipped file by its first bytes."""
+    """Tell a packed file by its first bytes."""
+    return _first_bytes(path).startswith(tuple(_PACKERS))
+
+
+def _first_bytes(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
+        return file.read(3)
+
+
+_PACKERS: dict[bytes, Callable[[Path], IO[bytes]]] = {
+    b"\x1f\x8b": lambda path: cast(IO[bytes], gzip.GzipFile(path)),
+    b"BZh": lambda path: cast(IO[bytes], bz2.BZ2File(path)),
+}
 
 
 @contextmanager
@@ -81,3 +127,39 @@ def write_file(path: Path, content: bytes) -> None:
     """Write `content` to `path`, whole or not at all."""
     with written_beside(path) as file:
         file.write(content)
+
+
+@contextmanager
+def locked(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[None]:
+    """Let one process at a time through; `waiting` is called once if another is there already.
+
+    The system lets go of the lock when its process ends, however it ends.
+    """
+    with path.open("ab") as file:
+        if not _lock(file.fileno()):
+            if waiting is not None:
+                waiting()
+            while not _lock(file.fileno()):
+                time.sleep(0.1)
+        yield
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(number: int) -> bool:
+        try:
+            msvcrt.locking(number, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _lock(number: int) -> bool:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tfcr.blocks import check_blocks, empty_blocks
+from tfcr.blocks import check_blocks
 from tfcr.card import model_card
 from tfcr.counts import (
     ClassCounts,
@@ -29,7 +29,8 @@ from tfcr.embeddings import Embeddings
 from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.errors import InputError, ModelError, look_up
 from tfcr.explain import Explanation, explain_text, top_words
-from tfcr.heads import LINKS, Head, check_class_weight, fit_head, make_targets, resolve_head
+from tfcr.heads import LINKS, FittedHead, Head, check_class_weight, fit_head, make_targets, resolve_head
+from tfcr.machine import memory_limit
 from tfcr.presets import PRESETS
 from tfcr.records import read_classes, read_counts, read_table, write_classes, write_counts, write_table
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
@@ -70,6 +71,11 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         Of word2vec, where it is trained here.
     unlabelled
         More texts to train word2vec on.
+    max_memory
+        What the training features may take, in bytes or as ``"4GB"``; half of the machine's memory if None. If they
+        took more, they are not kept but worked out anew whenever they are needed: slower, and the same result.
+    warm_start
+        Whether `fit` starts from what the last one learned: quicker for a grid of C, or for more and more documents.
     random_state
         Seed of all randomness; with one set, the same data gives the same model.
 
@@ -107,6 +113,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         min_count: float = 1,
         dimensions: int = 100,
         unlabelled: Iterable[str] | None = None,
+        max_memory: float | str | None = None,
+        warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.embeddings = embeddings
@@ -120,6 +128,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.min_count = min_count
         self.dimensions = dimensions
         self.unlabelled = unlabelled
+        self.max_memory = max_memory
+        self.warm_start = warm_start
         self.random_state = random_state
 
     @classmethod
@@ -149,16 +159,16 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         head = self.check_parameters()
         vectorizer = self._vectorizer()
         documents = vectorizer.fit_counted(documents, labels, sample_weight, embeddings)
-        features = vectorizer.vectors_of(documents)
         targets = make_targets(labels, vectorizer.classes_, sample_weight, self.class_weight)
         fitted = fit_head(
-            head, features, vectorizer.blocks_, targets, empty_blocks(documents.matrix, vectorizer.blocks_)
+            head, documents, vectorizer.blocks_, targets, memory_limit(self.max_memory), self._last_solution(vectorizer)
         )
 
         self.classes_ = vectorizer.classes_
         self.counts_: ClassCounts | None = vectorizer.counts_
         self.table_ = collapse(documents, sample_weight, vectorizer.blocks_, fitted)
-        self.link_ = head.link
+        self.link_ = fitted.link
+        self._solution = fitted if self.warm_start else None
         self.training_ = self._describe_training(vectorizer)
         return self
 
@@ -248,6 +258,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         resolve_tokenizer(self.tokenizer)
         check_blocks(self.blocks, self.averaging)
         check_class_weight(self.class_weight)
+        memory_limit(self.max_memory)
         return resolve_head(self.head, C=self.C, random_state=self.random_state)
 
     def _vectorizer(self) -> WeightedEmbeddingVectorizer:
@@ -262,6 +273,11 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             unlabelled=self.unlabelled,
             random_state=self.random_state,
         )
+
+    def _last_solution(self, vectorizer: WeightedEmbeddingVectorizer) -> FittedHead | None:
+        """Return what the last `fit` learned, if this one shall start there and is about the same classes."""
+        last = getattr(self, "_solution", None) if self.warm_start else None
+        return last if last is not None and np.array_equal(self.classes_, vectorizer.classes_) else None
 
     def _scores(self, texts: Iterable[str]) -> NDArray[np.float64]:
         check_is_fitted(self)

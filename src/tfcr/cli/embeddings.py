@@ -1,13 +1,17 @@
-"""``tfcr embeddings list|info|convert|train``."""
+"""``tfcr embeddings list|info|fetch|convert|train``."""
 
-from typing import Annotated, Optional
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from tfcr.cli.options import Data, Json, Reading, with_options
+from tfcr.cli.options import Again, Data, Json, Place, Reading, with_options
 from tfcr.cli.output import note, print_json, print_table, progress_bar
 
-app = typer.Typer(help="Word vectors: which there are, what a file holds, convert, train.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from tfcr.embeddings.known import KnownModel
+
+app = typer.Typer(help="Word vectors: which there are, getting them, convert, train.", no_args_is_help=True)
 
 Source = Annotated[str, typer.Argument(metavar="VECTORS", help="A vector file or a known name.", show_default=False)]
 Output = Annotated[
@@ -26,14 +30,43 @@ def list_known(json: Json = False) -> None:
     from tfcr.embeddings.known import is_ready
 
     if json:
-        print_json([{"name": name, **vars(model), "ready": is_ready(name)} for name, model in KNOWN_MODELS.items()])
+        print_json([{"name": name, **asdict(model), "ready": is_ready(name)} for name, model in KNOWN_MODELS.items()])
         return
     rows = [
-        (name, model.words, model.dimensions, model.what, "ready" if is_ready(name) else model.source)
+        (name, model.words, model.dimensions, model.what, model.licence, "ready" if is_ready(name) else _where(model))
         for name, model in KNOWN_MODELS.items()
     ]
-    rows.append(("w2v", "", "", "word2vec trained on your own texts", "ready"))  # type: ignore[arg-type]
-    print_table(("name", "words", "dimensions", "what", "where"), rows)
+    rows.append(("w2v", "", "", "word2vec trained on your own texts", "yours", "ready"))  # type: ignore[arg-type]
+    print_table(("name", "words", "dimensions", "what", "licence", "where"), rows)
+
+
+def _where(model: "KnownModel") -> str:
+    if model.download is None:
+        return model.source
+    size = f" ({model.download.size / 1e9:.1f} GB)" if model.download.size else ""
+    return f"can be downloaded{size}"
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of known vectors.", show_default=False)],
+    path: Place = None,
+    again: Again = False,
+    json: Json = False,
+) -> None:
+    """Download vectors that have a name, or say with --path where their file is.
+
+    \b
+    tfcr embeddings fetch wglove-50
+    """
+    from tfcr.embeddings.known import fetch_known
+
+    with progress_bar(f"fetching {name}", in_bytes=True) as progress:
+        file = fetch_known(name, path, again=again, progress=progress, tell=note)
+    if json:
+        print_json({"name": name, "file": str(file)})
+    else:
+        print(f"{name} is ready: {file}. Next: tfcr embeddings info {name}")
 
 
 @app.command()
@@ -52,7 +85,7 @@ def info(
     \b
     tfcr embeddings info glove.6B.100d.txt --data tickets.csv
     """
-    from tfcr.corpus.loading import read_texts
+    from tfcr.corpus.named import load_texts
     from tfcr.counts import ClassCounts
     from tfcr.embeddings import Embeddings
 
@@ -65,7 +98,7 @@ def info(
         "left out, repeated": loaded.report.repeated,
     }
     if data:
-        texts, how = read_texts(data, reading.options())
+        texts, how = load_texts(data, reading.options(), reading.path)
         note(how)
         coverage = loaded.coverage(ClassCounts.from_texts(texts, ["text"] * len(texts)))
         facts |= {"share of the words covered": coverage.words, "share of the tokens covered": coverage.tokens}
@@ -108,10 +141,10 @@ def train(
     \b
     tfcr embeddings train tickets.csv --text body -o tickets.vec
     """
-    from tfcr.corpus.loading import read_texts
+    from tfcr.corpus.named import load_texts
     from tfcr.embeddings import Embeddings
 
-    texts, how = read_texts(data, reading.options())
+    texts, how = load_texts(data, reading.options(), reading.path)
     note(how)
     with progress_bar("training word2vec") as progress:
         trained = Embeddings.train(

@@ -176,10 +176,10 @@ def run(
     from dataclasses import replace
 
     from tfcr.experiment.grids import ask
-    from tfcr.experiment.processes import available_processors
     from tfcr.experiment.request import own_scheme, read_grid, with_own_schemes
     from tfcr.experiment.run import Teller, run_experiment
     from tfcr.experiment.store import open_results
+    from tfcr.machine import n_processors
 
     asked = ask(table=table, curve=curve, file=read_grid(file) if file else None, given=grid.parameters())
     request = with_own_schemes(asked.request, [own_scheme(text) for text in scheme_from or ()])
@@ -193,7 +193,7 @@ def run(
             outcome = run_experiment(
                 request,
                 opened,
-                processes=processes or available_processors(),
+                processes=processes or n_processors(),
                 command=f"tfcr {shlex.join(sys.argv[1:])}",
                 teller=Teller(note, show),
             )

@@ -26,6 +26,11 @@ Data = Annotated[
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model's folder.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Place = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--path", help="Where the files are already: a file, a folder or an archive; nothing is copied."),
+]
+Again = Annotated[bool, typer.Option("--again", help="Download it anew, even if it is here.")]
 Folds = Annotated[int, typer.Option("--cv", help="Folds of the cross-validation.")]
 MinClassSize = Annotated[int, typer.Option("--min-class-size", help="Leave out classes with fewer documents.")]
 
@@ -66,6 +71,10 @@ class Reading:
         Optional[list[str]],  # noqa: UP045
         typer.Option("--labels-from", help="File with a label a line, one for each file of texts, a text a line."),
     ] = None
+    path: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--path", help="With a dataset's name: where its files are, a file, a folder or an archive."),
+    ] = None
 
     def options(self) -> "ReadOptions":
         """Return them for the library."""
@@ -96,7 +105,7 @@ class Reading:
         options = {**asdict(self.options()), "usual": tuple(usual.get("columns") or ())}
         if usual.get("label_column") and not self.label:
             options["usual_label"] = usual["label_column"]
-        corpus = load_data(sources, **options)
+        corpus = load_data(sources, path=self.path, **options)
         for line in corpus.notes:
             note(line)
         return corpus

@@ -24,14 +24,15 @@ def predict(
     \b
     tfcr predict model new.csv -o labelled.csv
     """
-    from tfcr.corpus.loading import read_unlabelled
+    from tfcr.corpus.named import load_unlabelled
     from tfcr.corpus.writing import check_target, write_frame
     from tfcr.model import load
     from tfcr.tabular import predict_frame
 
     check_target(output)
     classifier = load(model)
-    table, columns = read_unlabelled(data, reading.options(), classifier.training_.get("columns", ()))
+    usual = classifier.training_.get("columns", ())
+    table, columns = load_unlabelled(data, reading.options(), usual, reading.path)
     note(table.how)
     with progress_bar("predicting") as progress:
         frame = predict_frame(classifier, table.frame, columns.text, progress=progress)

@@ -1,86 +1,103 @@
-"""The datasets that have a name everywhere in tfcr, one row each in DATASETS."""
+"""The datasets that have a name everywhere in tfcr, one row each in DATASETS: the paper's sixteen, and some others.
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+To add one, say what it is and where it comes from, and which reader turns its files into rows. What stands here of
+sources and licences was taken from the paper and the sources' own pages; no address could be tried when it was written,
+unless a download says when it was tried.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tfcr.corpus.columns import Corpus
 from tfcr.corpus.loading import read_corpus
-from tfcr.corpus.options import ReadOptions
+from tfcr.corpus.originals import (
+    ABUSE,
+    DIRECTORY,
+    POLARITIES,
+    SENTIMENTS,
+    STARS,
+    Column,
+    Delimited,
+    Joined,
+    Row,
+    amazon_rows,
+    news_rows,
+    semeval_rows,
+    zhang_rows,
+)
 from tfcr.corpus.pydocs import load_pydocs
-from tfcr.corpus.tables import read_label_lines, read_table
-from tfcr.errors import DataError, look_up
-from tfcr.files import data_folders
+from tfcr.corpus.tables import read_label_lines
+from tfcr.download import Download
+
+UNKNOWN = "not stated"
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset: what it is, where its files lie below a data folder, and how they are read.
+    """A dataset: what it is, what the paper says of it, where it comes from, and how its files are read.
 
     Attributes
     ----------
     what
         For people.
-    folder
-        Below a folder of TFCR_DATA; empty for one that needs no files.
     read
-        From that folder to the texts.
-    documents, classes
-        As they are read here.
+        From the place of its files (a file, a folder or an archive) to its rows.
+    documents, classes, language
+        As the paper or the source has them; round numbers where they say "nearly".
     paper
-        Whether it is one of the paper's sixteen, whole or in part.
+        What the paper says of it; empty for one that is not the paper's.
+    page
+        Where it comes from, to be read by people.
+    licence
+        As far as known.
+    files
+        What its folder below TFCR_DATA, or the path a user gives, holds; empty for one that needs no files.
+    downloads
+        What `fetch` gets; none if it must be asked for.
+    ask
+        How to get what cannot be downloaded.
     tokenizer
         The one it needs, if not the default.
     """
 
     what: str
-    folder: str
-    read: Callable[[Path], Corpus]
+    read: Callable[[Path], Iterator[Row]]
     documents: int
     classes: int
+    language: str = "English"
     paper: str = ""
+    page: str = ""
+    licence: str = UNKNOWN
+    files: str = ""
+    downloads: tuple[Download, ...] = ()
+    ask: str = ""
     tokenizer: str = ""
 
 
-def _read_newsgroups(folder: Path) -> Corpus:
-    return read_corpus(folder / "20news-bydate.tar.gz", encoding="latin-1")
+# readers of copies that are not in their original format ------------------------------------------------------------
 
 
-def _read_semeval(folder: Path) -> Corpus:
-    """Read all years in the order of their names; of an id that comes twice, the first label counts."""
-    rows: dict[str, tuple[str, str]] = {}
-    options = ReadOptions(format="tsv", quoting=False, header=False, encoding="utf-8")
-    for file in sorted(folder.glob("*.txt")):
-        frame = read_table(file, options).frame
-        for number, label, text in frame.select("1", "2", "3").iter_rows():
-            if label and text:
-                rows.setdefault(number, (label, _unescape(text)))
-    return Corpus([text for _, text in rows.values()], [label for label, _ in rows.values()])
+def _rows(corpus: Corpus) -> Iterator[Row]:
+    return (Row(label, text) for label, text in zip(corpus.labels, corpus.texts, strict=True))
 
 
-def _unescape(text: str) -> str:
-    r"""Turn the literal \u2019 of some files into the character."""
-    return re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match.group(1), 16)), text)
+def _read_pydocs(place: Path) -> Iterator[Row]:
+    return _rows(load_pydocs())
 
 
-def _read_davidson(folder: Path) -> Corpus:
-    corpus = read_corpus(folder / "labeled_data.csv", text=("tweet",), label="class")
-    return _renamed(corpus, ["hate", "offensive", "neither"])
+def _read_newsgroups(place: Path) -> Iterator[Row]:
+    archive = place / "20news-bydate.tar.gz"
+    return _rows(read_corpus(archive if archive.exists() else place, encoding="latin-1"))
 
 
-def _read_agnews(folder: Path) -> Corpus:
-    corpus = read_corpus(folder / "test.csv", text=("2", "3"), label="1", header=False)
-    return _renamed(corpus, read_label_lines(folder / "classes.txt"), first=1)
+def _read_davidson(place: Path) -> Iterator[Row]:
+    file = place / "labeled_data.csv" if place.is_dir() else place
+    return _renamed(read_corpus(file, text=("tweet",), label="class"), ["hate", "offensive", "neither"])
 
 
-def _read_dbpedia(folder: Path) -> Corpus:
-    corpus = read_corpus(folder / "train.csv", text=("2",), label="1", header=False, columns=2, separator=",")
-    return _renamed(corpus, read_label_lines(folder / "classes.txt"), first=1)
-
-
-def _read_emoji(folder: Path) -> Corpus:
+def _read_emoji(folder: Path) -> Iterator[Row]:
     parts = ("train", "val", "test")
     corpus = read_corpus(
         *(folder / f"{part}_text.txt" for part in parts),
@@ -90,65 +107,247 @@ def _read_emoji(folder: Path) -> Corpus:
     return _renamed(corpus, [line.split("\t")[2].strip("_") for line in read_label_lines(folder / "mapping.txt")])
 
 
-def _read_thucnews(folder: Path) -> Corpus:
+def _read_thucnews(folder: Path) -> Iterator[Row]:
     files = (folder / "dev.txt", folder / "test.txt")
     corpus = read_corpus(*files, text=("1",), label="2", format="tsv", header=False, quoting=False)
     return _renamed(corpus, read_label_lines(folder / "class.txt"))
 
 
-def _renamed(corpus: Corpus, names: list[str], first: int = 0) -> Corpus:
-    """Return the corpus with names in place of the numbers of its classes."""
-    return replace(corpus, labels=[names[int(label) - first] for label in corpus.labels])
+def _renamed(corpus: Corpus, names: list[str]) -> Iterator[Row]:
+    """Yield the rows with names in place of the numbers of their classes."""
+    return (Row(names[int(label)], text) for label, text in zip(corpus.labels, corpus.texts, strict=True))
 
 
-DATASETS: dict[str, Dataset] = {
-    "pydocs": Dataset("docstrings of Python's standard library, by module", "", lambda folder: load_pydocs(), 3397, 14),
-    "20ng": Dataset("20 Newsgroups, by date", "20ng", _read_newsgroups, 18_846, 20, paper="the same set"),
-    "semeval": Dataset(
-        "SemEval 2013 to 2017, task A: sentiment of tweets", "semeval", _read_semeval, 61_853, 3, paper="61,767 there"
-    ),
-    "dbpedia": Dataset("DBpedia abstracts by kind of thing", "dbpedia", _read_dbpedia, 14_000, 14, paper="a part"),
-    "davidson": Dataset("hate speech and offensive language in tweets", "davidson", _read_davidson, 24_783, 3),
-    "agnews": Dataset("AG news, test part", "agnews", _read_agnews, 7_600, 4),
-    "emoji": Dataset("tweets by the emoji they held", "emoji", _read_emoji, 100_000, 20),
-    "thucnews": Dataset("Chinese news titles", "thucnews", _read_thucnews, 20_000, 10, tokenizer="jieba"),
-}
+# what several rows share ----------------------------------------------------------------------------------------------
 
 
-def load_data(sources: Sequence[str], **options: Any) -> Corpus:
-    """Return the labelled texts that a user names: paths that exist, standard input, or a dataset's name."""
-    if len(sources) == 1 and sources[0] in DATASETS and not Path(sources[0]).exists():
-        return load_dataset(sources[0])
-    return read_corpus(*sources, **options)
+_RATING = Column(("stars", "star_rating", "rating", "overall", "score"), 1)
+_TRIPADVISOR = Delimited(r".*\.(csv|tsv|txt)(\.gz)?", _RATING, STARS)
+_SENTIMENT = Delimited(r".*\.(csv|tsv|txt)(\.gz)?", Column(("sentiment", "label", "polarity"), 1), SENTIMENTS)
+_FOUNTA = Delimited(
+    r"hatespeech_text_label_vote.*\.csv", Column(("label", "class"), 2), ABUSE, Column(("text", "tweet"), 1)
+)
+_REPLAB = Joined(Column(("polarity",), 3), POLARITIES)
+_ODP = Joined(Column(("odp_category", "category"), 4), DIRECTORY)
 
 
-def load_dataset(name: str) -> Corpus:
-    """Return the texts of a dataset, or say where its files are looked for."""
-    dataset = look_up(DATASETS, name, "dataset")
-    corpus = dataset.read(dataset_folder(name))
-    return replace(corpus, name=name, columns=())
-
-
-def dataset_folder(name: str) -> Path:
-    """Return the folder that holds the files of a dataset; of one without files, any."""
-    dataset = DATASETS[name]
-    if not dataset.folder:
-        return Path()
-    folders = [folder / dataset.folder for folder in data_folders()]
-    for folder in folders:
-        if folder.is_dir():
-            return folder
-    looked = f"looked in {', '.join(map(str, folders))}" if folders else "TFCR_DATA is not set"
-    raise DataError(
-        f"the files of the dataset {name!r} are not on this machine ({looked}); set TFCR_DATA to the folder that "
-        f"holds {dataset.folder}/"
+def _tripadvisor(what: str, documents: int) -> Dataset:
+    return Dataset(
+        f"TripAdvisor reviews of {what}, by stars",
+        _TRIPADVISOR.rows,
+        documents,
+        5,
+        paper=f"{documents:,} reviews",
+        page="https://doi.org/10.7717/peerj-cs.225",
+        licence=f"{UNKNOWN}; the texts are their authors' and TripAdvisor's",
+        files="delimited files of stars (1 to 5) and texts: with a header, or stars first and text last",
+        ask="ask the authors of the article (Jiang and Zubiaga, 2019) for the reviews",
     )
 
 
-def is_ready(name: str) -> bool:
-    """Tell whether a dataset's files are on this machine."""
-    try:
-        dataset_folder(name)
-    except DataError:
-        return False
-    return True
+def _amazon(what: str, name: str, documents: int) -> Dataset:
+    file = f"reviews_{name}.json.gz"
+    return Dataset(
+        f"Amazon reviews of {what}, by stars",
+        amazon_rows,
+        documents,
+        5,
+        paper=f"{documents:,} reviews",
+        page="https://jmcauley.ucsd.edu/data/amazon/",
+        licence=f"{UNKNOWN}; the source asks to be cited (McAuley et al. 2015, He and McAuley 2016)",
+        files=file,
+        downloads=(Download(f"https://snap.stanford.edu/data/amazon/productGraph/categoryFiles/{file}", file),),
+    )
+
+
+def _zhang(what: str, name: str, documents: int, classes: int, licence: str, language: str = "English") -> Dataset:
+    file = f"{name}_csv.tgz"
+    return Dataset(
+        what,
+        zhang_rows,
+        documents,
+        classes,
+        language,
+        paper=f"{documents:,} documents",
+        page="https://arxiv.org/abs/1509.01626",
+        licence=licence,
+        files=f"{file} (or .tar.gz), or train.csv, test.csv and classes.txt",
+        downloads=(Download(f"https://s3.amazonaws.com/fast-ai-nlp/{file}", file),),
+    )
+
+
+def _from_github(repository: str, *names: str) -> tuple[Download, ...]:
+    folder = f"https://raw.githubusercontent.com/{repository}"
+    return tuple(Download(f"{folder}/{name}", name) for name in names)
+
+
+_TWITTER = "Twitter's terms: texts may not be passed on, only ids"
+
+DATASETS: dict[str, Dataset] = {
+    "pydocs": Dataset(
+        "docstrings of Python's standard library, by module",
+        _read_pydocs,
+        3_397,
+        14,
+        page="https://docs.python.org/3/library/",
+        licence="PSF-2.0",
+    ),
+    "replab": Dataset(
+        "RepLab 2013: tweets about companies, by polarity for their reputation",
+        _REPLAB.rows,
+        84_745,
+        3,
+        "English and Spanish",
+        paper="84,745 tweets that could still be had, of more than 140,000",
+        page="http://nlp.uned.es/replab2013/",
+        licence=_TWITTER,
+        files="tab-separated files: one of tweet_id and polarity, one of tweet_id and text, with headers",
+        ask="ids and labels are on the page (replab2013-dataset.tar.gz); ask its organisers for the texts, or get them "
+        "from Twitter by their ids",
+    ),
+    "odp": Dataset(
+        "ODPtweets: tweets by the category of the page they link to",
+        _ODP.rows,
+        25_000_000,
+        17,
+        paper="nearly 25 million tweets",
+        page="https://www.zubiaga.org/datasets/odptweets/",
+        licence=_TWITTER,
+        files="tab-separated files without a header: tweet_id, username, md5, category; and tweet_id first, text last",
+        ask="ids and categories are on the page; get the texts from Twitter by their ids, or ask the author",
+    ),
+    "rev-rest": _tripadvisor("restaurants", 14_542_460),
+    "rev-attr": _tripadvisor("attractions", 6_358_253),
+    "rev-hote": _tripadvisor("hotels", 3_598_292),
+    "rev-book": _amazon("books", "Books", 22_507_155),
+    "rev-clot": _amazon("clothing", "Clothing_Shoes_and_Jewelry", 5_748_920),
+    "rev-home": _amazon("homeware", "Home_and_Kitchen", 4_253_926),
+    "semeval": Dataset(
+        "SemEval 2013 to 2017, task A: sentiment of tweets",
+        semeval_rows,
+        61_767,
+        3,
+        paper="61,767 tweets",
+        page="https://alt.qcri.org/semeval2017/task4/",
+        licence=_TWITTER,
+        files="twitter-2013train-A.txt and so on, a file a year and part: id, label, text, tab-separated",
+        ask="take 'data and tools' on the page, with the files of all years",
+    ),
+    "sentiment": Dataset(
+        "sentiment1319: tweets of 2013 to 2019, labelled by their emoticons",
+        _SENTIMENT.rows,
+        33_203_834,
+        2,
+        paper="33,203,834 tweets",
+        page="http://www.zubiaga.org/datasets/sentiment1319/",
+        licence=_TWITTER,
+        files="delimited files of positive or negative (pos, neg) and texts: with a header, or text last",
+        ask="ask the author of the page; the tweets come from https://archive.org/details/twitterstream",
+    ),
+    "hate": Dataset(
+        "Founta et al.: abusive, hateful, spam and normal tweets",
+        _FOUNTA.rows,
+        99_996,
+        4,
+        paper="99,996 tweets",
+        page="https://zenodo.org/records/3678559",
+        licence=_TWITTER,
+        files="hatespeech_text_label_vote_RESTRICTED_100K.csv: text, label, votes, tab-separated, no header",
+        ask="the texts are restricted: ask for access at https://zenodo.org/records/3678576",
+    ),
+    "ns200": Dataset(
+        "AG's corpus of news articles (newsspace200), by category",
+        news_rows,
+        500_000,
+        14,
+        paper="nearly 500,000 articles",
+        page="http://groups.di.unipi.it/~gulli/AG_corpus_of_news_articles.html",
+        licence="for research and other non-commercial use, says the source",
+        files="newsspace200.xml.bz, or the .xml",
+        downloads=(Download("https://www.di.unipi.it/~gulli/newsspace200.xml.bz", "newsspace200.xml.bz"),),
+    ),
+    "20ng": Dataset(
+        "20 Newsgroups, by date",
+        _read_newsgroups,
+        18_846,
+        20,
+        paper="nearly 20,000 posts",
+        page="http://qwone.com/~jason/20Newsgroups/",
+        files="20news-bydate.tar.gz, or its folders",
+        downloads=(
+            Download(  # the copy that scikit-learn downloads, with its sum
+                "https://ndownloader.figshare.com/files/5975967",
+                "20news-bydate.tar.gz",
+                sha256="8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
+            ),
+        ),
+    ),
+    "dbpedia": _zhang(
+        "DBpedia abstracts, by kind of thing", "dbpedia", 630_000, 14, "CC BY-SA 3.0 and GFDL, as DBpedia itself"
+    ),
+    "sogou": _zhang("Sogou news, by topic", "sogou_news", 510_000, 5, UNKNOWN, "Chinese, written in Pinyin"),
+    "yahoo": _zhang(
+        "Yahoo! Answers: questions and their best answers, by topic",
+        "yahoo_answers",
+        1_460_000,
+        10,
+        "Yahoo! Webscope's: for research only",
+    ),
+    "davidson": Dataset(
+        "hate speech and offensive language in tweets",
+        _read_davidson,
+        24_783,
+        3,
+        page="https://github.com/t-davidson/hate-speech-and-offensive-language",
+        licence="MIT",
+        files="labeled_data.csv",
+        downloads=(
+            Download(
+                "https://raw.githubusercontent.com/t-davidson/hate-speech-and-offensive-language/master/data/"
+                "labeled_data.csv",
+                "labeled_data.csv",
+            ),
+        ),
+    ),
+    "agnews": Dataset(
+        "AG news, test part",
+        partial(zhang_rows, escaped=False),  # its texts hold bare backslashes, some before an n
+        7_600,
+        4,
+        page="https://github.com/mhjabreel/CharCnn_Keras",
+        licence="for research and other non-commercial use, says the source of the articles",
+        files="test.csv and classes.txt",
+        downloads=_from_github("mhjabreel/CharCnn_Keras/master/data/ag_news_csv", "test.csv", "classes.txt"),
+    ),
+    "emoji": Dataset(
+        "tweets by the emoji they held",
+        _read_emoji,
+        100_000,
+        20,
+        page="https://github.com/cardiffnlp/tweeteval",
+        licence=_TWITTER,
+        files="{train,val,test}_text.txt, {train,val,test}_labels.txt and mapping.txt",
+        downloads=_from_github(
+            "cardiffnlp/tweeteval/main/datasets/emoji",
+            "mapping.txt",
+            *(f"{part}_{what}.txt" for part in ("train", "val", "test") for what in ("text", "labels")),
+        ),
+    ),
+    "thucnews": Dataset(
+        "Chinese news titles",
+        _read_thucnews,
+        20_000,
+        10,
+        "Chinese",
+        page="https://github.com/649453932/Chinese-Text-Classification-Pytorch",
+        licence="MIT",
+        files="dev.txt, test.txt and class.txt",
+        downloads=_from_github(
+            "649453932/Chinese-Text-Classification-Pytorch/master/THUCNews/data", "dev.txt", "test.txt", "class.txt"
+        ),
+        tokenizer="jieba",
+    ),
+}
+
+PAPER = tuple(name for name, dataset in DATASETS.items() if dataset.paper)
+"""The names of the paper's sixteen."""

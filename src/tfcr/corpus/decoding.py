@@ -2,42 +2,22 @@
 
 import codecs
 import tempfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
+from tfcr.archives import file_chunks
 from tfcr.errors import DataError
-from tfcr.files import is_packed, open_unpacked
+from tfcr.files import is_packed
 
-CHUNK = 1 << 20
 ENCODINGS = "utf-8, utf-16, cp1252, latin-1"
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _NOT_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
 
 
-def read_chunks(path: Path) -> Iterator[bytes]:
-    """Yield the unpacked bytes of a file."""
-    try:
-        file = open_unpacked(path)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-    with file:
-        while chunk := _read(path, file):
-            yield chunk
-
-
-def _read(path: Path, file: IO[bytes]) -> bytes:
-    try:
-        return file.read(CHUNK)
-    except (EOFError, OSError, zlib.error) as error:
-        raise DataError(f"{path} is truncated or damaged ({error}); get the file again") from error
-
-
 def first_bytes(path: Path, size: int = 1 << 16) -> bytes:
     """Return the beginning of a file, unpacked."""
-    return next(read_chunks(path), b"")[:size]
+    return next(file_chunks(path), b"")[:size]
 
 
 def detect_encoding(path: Path) -> str:
@@ -50,7 +30,7 @@ def detect_encoding(path: Path) -> str:
         return wide
     decoder, western = codecs.getincrementaldecoder("utf-8")(), True
     utf8 = True
-    for chunk in read_chunks(path):
+    for chunk in file_chunks(path):
         if utf8:
             try:
                 decoder.decode(chunk)
@@ -82,7 +62,7 @@ def decoded_chunks(path: Path, encoding: str) -> Iterator[str]:
         raise DataError(f"unknown encoding {encoding!r}; for example: {ENCODINGS}") from None
     position, line = 0, 1
     first = True
-    for chunk in read_chunks(path):
+    for chunk in file_chunks(path):
         kept = len(decoder.getstate()[0])
         try:
             text = decoder.decode(chunk)

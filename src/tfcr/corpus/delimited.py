@@ -56,9 +56,13 @@ def _given_separator(options: ReadOptions) -> str | None:
 
 
 def detect_separator(path: Path, *, quoting: bool = True) -> str:
-    """Return the separator that gives most rows the same number of columns, two or more."""
+    """Tell the separator from the beginning of a file."""
     with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        sample = file.read(1 << 16)
+        return separator_of(file.read(1 << 16), quoting=quoting)
+
+
+def separator_of(sample: str, *, quoting: bool = True) -> str:
+    """Return the separator that gives most rows the same number of columns, two or more."""
     scores = {separator: _evenness(sample, separator, quoting) for separator in SEPARATORS}
     best = max(scores, key=lambda separator: scores[separator])
     return best if scores[best] > (0, 0) else ","

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tfcr.corpus.columns import Columns, Corpus, choose_columns, joined_text, make_corpus
+from tfcr.corpus.columns import Columns, Corpus, choose_columns, make_corpus
 from tfcr.corpus.options import ReadOptions, Table
 from tfcr.corpus.tables import read_label_lines, read_table
 from tfcr.errors import DataError
@@ -80,13 +80,6 @@ def _with_usual(options: ReadOptions, columns: Sequence[str], name: str) -> Read
             f"give --text NAME; columns: {', '.join(columns)}"
         )
     return replace(options, text=options.usual)
-
-
-def read_texts(paths: Sequence[str], options: ReadOptions) -> tuple[list[str], str]:
-    """Return the texts of files, without those that are empty, and how they were read."""
-    table, columns = read_unlabelled(paths, options)
-    texts = [text for text in joined_text(table.frame, columns.text) if text is not None]
-    return texts, table.how
 
 
 def _described(columns: Columns) -> str:

@@ -5,25 +5,19 @@ decided later. To add a format, write a reader and add a row.
 """
 
 import json
-import tarfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
 
+from tfcr.archives import Member, members, tar_members
 from tfcr.corpus.decoding import as_utf8, decoded_chunks, detect_encoding, first_bytes
 from tfcr.corpus.delimited import read_delimited
 from tfcr.corpus.options import ReadOptions, Table
 from tfcr.errors import DataError, look_up
 
 LABEL_MARK = "__label__"
-MOST_UNPACKED = 4 << 30
-"""An archive that unpacks to more bytes than this is taken for an attack."""
-MOST_RATIO = 500
-"""So is one that unpacks to so many times its size, past a first MOST_HARMLESS bytes."""
-MOST_HARMLESS = 100 << 20
 
 
 Reader = Callable[[Path, ReadOptions], Table]
@@ -148,33 +142,16 @@ def read_label_lines(path: Path, encoding: str | None = None) -> list[str]:
 
 
 def _read_folder(path: Path, options: ReadOptions) -> Table:
-    files = ((file.relative_to(path).as_posix(), file.read_bytes()) for file in path.rglob("*") if file.is_file())
-    return _from_files(path, files, options, "a folder for each class")
+    return _from_files(path, _contents(members(path)), options, "a folder for each class")
 
 
 def _read_tar(path: Path, options: ReadOptions) -> Table:
-    try:
-        with tarfile.open(path) as archive:
-            return _from_files(path, _members(path, archive), options, "an archive with a folder for each class")
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-        raise DataError(f"{path} is truncated or no tar archive ({_first_line(error)}); get the file again") from error
+    return _from_files(path, _contents(tar_members(path)), options, "an archive with a folder for each class")
 
 
-def _members(path: Path, archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    """Read the files of an archive into memory; nothing is ever unpacked to disk, and links are passed over."""
-    unpacked = 0
-    most = min(MOST_UNPACKED, max(MOST_HARMLESS, MOST_RATIO * path.stat().st_size))
-    for member in archive:
-        if PurePosixPath(member.name).is_absolute() or ".." in PurePosixPath(member.name).parts:
-            raise DataError(
-                f"{path} holds the path {member.name!r}, which leads out of its folder; it is not to be trusted"
-            )
-        unpacked += member.size
-        if unpacked > most:
-            raise DataError(f"{path} unpacks to more than {most >> 20} MB; it is damaged or not to be trusted")
-        file = archive.extractfile(member) if member.isfile() else None
-        if file is not None:
-            yield member.name, file.read()
+def _contents(files: Iterator[Member]) -> Iterator[tuple[str, bytes]]:
+    """Read the files into memory."""
+    return ((member.name, b"".join(member.chunks())) for member in files)
 
 
 def _from_files(path: Path, files: Iterator[tuple[str, bytes]], options: ReadOptions, how: str) -> Table:

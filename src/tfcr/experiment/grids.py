@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfcr.corpus import DATASETS
-from tfcr.corpus.datasets import is_ready as dataset_is_ready
+from tfcr.corpus.named import READY, state_of
 from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.embeddings.known import is_ready as vectors_are_ready
 from tfcr.errors import InputError, look_up
@@ -76,7 +76,7 @@ def _of_file(file: GridFile) -> dict[str, Any]:
 
 
 def _ready_datasets() -> tuple[tuple[Any, ...], list[str]]:
-    ready = [name for name in paper_datasets() if name in DATASETS and dataset_is_ready(name)]
+    ready = [name for name in paper_datasets() if name in DATASETS and state_of(name) == READY]
     missing = [name for name in paper_datasets() if name not in ready]
     if not ready:
         raise InputError("found none of the paper's datasets on this machine; see: tfcr datasets list")

@@ -18,8 +18,15 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol
 
 from tfcr.errors import TfcrError, TfcrWarning
+from tfcr.machine import memory_limit, n_processors
 
-THREAD_SETTINGS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+THREAD_SETTINGS = (
+    "TFCR_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 PATIENCE = 1.0
 """Seconds after which `events` returns even if nothing happened."""
 
@@ -72,9 +79,9 @@ def events_of(task: Task) -> Iterator[Any]:
 
 
 class Pool(Protocol):
-    """Where tasks run."""
+    """Where tasks run; `memory` is what the features of each may take, in bytes."""
 
-    threads: int
+    memory: int
 
     def idle(self) -> bool:
         """Tell whether another task can be given."""
@@ -93,27 +100,21 @@ class Pool(Protocol):
 def open_pool(processes: int, most_tasks: int) -> Iterator[Pool]:
     """Give a pool of so many processes, or of as many as there can be tasks."""
     count = max(1, min(processes, most_tasks))
-    threads = max(1, available_processors() // max(1, processes))
     if count == 1:
-        yield _Inline(threads)
+        yield _Inline(memory_limit())
         return
-    pool = _Processes(count, threads)
+    pool = _Processes(count, max(1, n_processors() // count), memory_limit() // count)
     try:
         yield pool
     finally:
         pool.close()
 
 
-def available_processors() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class _Inline:
     """One task at a time, in this process."""
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
+    def __init__(self, memory: int) -> None:
+        self.memory = memory
         self._under_way: Iterator[Any] | None = None
 
     def idle(self) -> bool:
@@ -138,8 +139,8 @@ class _Inline:
 class _Processes:
     """Several tasks at a time, in processes of their own."""
 
-    def __init__(self, count: int, threads: int) -> None:
-        self.threads = threads
+    def __init__(self, count: int, threads: int, memory: int) -> None:
+        self.memory = memory
         context = multiprocessing.get_context("spawn")
         self._idle: list[Connection] = []
         self._workers: dict[Connection, SpawnProcess] = {}

@@ -27,8 +27,6 @@ class Profile:
         Whose average `none` is: of the words ``seen`` in training, or of those ``with a vector``, seen or not.
     features
         ``scaled``: centred, divided by one scale, empty blocks taken for the average block. ``raw``: as they are.
-    heads
-        What stands for a classifier's name in place of the row of HEADS: a name of PROGRAM_HEADS.
     C
         Inverse strength of the regularisation, on those features.
     score
@@ -46,7 +44,6 @@ class Profile:
     count_urls: bool
     plain_mean: str
     features: str
-    heads: Mapping[str, str]
     C: float
     score: str
     left_out: str | None
@@ -70,7 +67,6 @@ PROFILES: dict[str, Profile] = {
         count_urls=True,
         plain_mean="seen",
         features="scaled",
-        heads={},
         C=1.0,
         score="mean",
         left_out=None,
@@ -84,8 +80,6 @@ PROFILES: dict[str, Profile] = {
         count_urls=False,
         plain_mean="with a vector",
         features="raw",
-        # scikit-learn refuses liblinear's logistic regression for several classes now: ours has the same optimum
-        heads={"svm": "liblinear-svm"},
         C=1.0,
         score="pooled",
         left_out="0",

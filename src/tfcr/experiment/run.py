@@ -184,7 +184,7 @@ class _Work:
         left = {key for key, _ in self.folds - self.done}
         return [plan for key, plan in self.planned.items() if key in left]
 
-    def next_task(self, run: Run, threads: int) -> RunFold | None:
+    def next_task(self, run: Run, memory: int) -> RunFold | None:
         """Claim the first folds that nobody is running; groups with none left are dropped."""
         self.groups = [(group, fold) for group, fold in self.groups if self._left(group, fold)]
         for group, fold in self.groups:
@@ -192,7 +192,7 @@ class _Work:
             if claimed:
                 self.groups.remove((group, fold))
                 cells = tuple(plan for plan in group if (plan.cell.key, fold) in claimed)
-                return RunFold(cells, fold, threads)
+                return RunFold(cells, fold, memory)
         self._look_again()
         return None
 
@@ -226,7 +226,7 @@ def _run_folds(work: _Work, run: Run, pool: Pool, teller: Teller) -> None:
     work.began = time.monotonic()
     teller.standing(work.standing("running"))
     while work.folds - work.done:
-        while pool.idle() and (task := work.next_task(run, pool.threads)):
+        while pool.idle() and (task := work.next_task(run, pool.memory)):
             pool.give(task)
         if not pool.busy() and work.folds - work.done:
             teller.tell("another run is working on the cells that are left; waiting for it")

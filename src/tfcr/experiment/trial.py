@@ -1,20 +1,15 @@
 """One fold of the cells that share a training part: counts once, features once a scheme, then each classifier."""
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
 
-from tfcr.blocks import Block, column_starts, document_vectors, empty_blocks, make_blocks
+from tfcr.blocks import Block, column_starts, empty_blocks, make_blocks
 from tfcr.counts import ClassCounts, DocumentWords
 from tfcr.experiment.cells import Planned
 from tfcr.experiment.corpora import PreparedCorpus, open_corpus
@@ -22,10 +17,9 @@ from tfcr.experiment.folds import Places, Split, cut_folds, training_part
 from tfcr.experiment.profiles import Profile, resolve_profile
 from tfcr.experiment.scoring import Confusion, confusion_of
 from tfcr.experiment.wordvectors import WordVectors, open_vectors
-from tfcr.heads import Head, Targets, fit_head, make_targets, resolve_head
+from tfcr.features import ComputedFeatures, Features, HeldFeatures, Matrix, scaled_features
+from tfcr.heads import Head, make_targets, resolve_head
 from tfcr.schemes import Scheme, compute_weights
-
-Features = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -62,7 +56,7 @@ class RunFold:
 
     cells: tuple[Planned, ...]
     fold: int
-    threads: int
+    max_memory: int
 
     def work(self) -> Iterator[FoldResult]:
         """Yield the result of each cell as soon as it is there."""
@@ -78,11 +72,11 @@ class RunFold:
             cells = tuple(group)
             began = time.perf_counter()
             blocks = weigh(_scheme(cells[0], profile), counts, vectors, profile)
-            data = FoldData.of(corpus, split, blocks, self.threads)
+            data = FoldData.of(corpus, split, blocks, profile, self.max_memory)
             shared = counted + time.perf_counter() - began
             for planned in cells:
                 began = time.perf_counter()
-                confusion = data.confusion(head_of(planned.cell.head, profile), profile)
+                confusion = data.confusion(resolve_head(planned.cell.head, C=profile.C))
                 yield FoldResult(
                     planned.cell.key,
                     self.fold,
@@ -143,16 +137,14 @@ def weigh(scheme: str | Scheme, counts: ClassCounts, vectors: WordVectors, profi
 
 @dataclass(frozen=True)
 class FoldData:
-    """The document vectors of a fold, and what is to be learned from them.
+    """The features of a fold, and what is to be learned from them.
 
     Attributes
     ----------
-    train, test
-        Features, float32 (n_documents, n_columns).
-    train_empty, test_empty
-        Which blocks average nothing; (n_documents, n_blocks).
-    blocks
-        What the columns are.
+    train
+        What a head learns from; its last column is 1.
+    test
+        The same columns of the test documents; (n_documents, n_columns).
     train_labels, test_labels
         Numbers of classes.
     n_classes
@@ -160,77 +152,63 @@ class FoldData:
     """
 
     train: Features
-    test: Features
-    train_empty: NDArray[np.bool_]
-    test_empty: NDArray[np.bool_]
-    blocks: Sequence[Block]
+    test: Matrix
     train_labels: NDArray[np.int64]
     test_labels: NDArray[np.int64]
     n_classes: int
 
     @classmethod
-    def of(cls, corpus: PreparedCorpus, split: Split, blocks: Sequence[Block], threads: int) -> "FoldData":
-        """Compute the document vectors of both parts."""
-        parts = [corpus.documents.rows(places) for places in split]
-        train, test = (document_vectors(part.matrix, part.lengths, blocks, threads) for part in parts)
-        train_empty, test_empty = (empty_blocks(part.matrix, blocks) for part in parts)
-        labels = corpus.labels
-        return cls(
-            train, test, train_empty, test_empty, blocks, labels[split.train], labels[split.test], len(corpus.classes)
+    def of(
+        cls, corpus: PreparedCorpus, split: Split, blocks: Sequence[Block], profile: Profile, max_memory: int
+    ) -> "FoldData":
+        """Compute the features of both parts, the way that a profile has them."""
+        train, test = FEATURES[profile.features](
+            corpus.documents.rows(split.train), corpus.documents.rows(split.test), blocks, max_memory
         )
+        labels = corpus.labels
+        return cls(train, test, labels[split.train], labels[split.test], len(corpus.classes))
 
-    def confusion(self, head: Head, profile: Profile) -> Confusion:
+    def confusion(self, head: Head) -> Confusion:
         """Train a classifier, predict the test documents, and count."""
         known = np.unique(self.train_labels)
         best = np.zeros(len(self.test_labels), np.int64)
         if len(known) > 1:
             targets = make_targets(self.train_labels, known, np.ones(len(self.train_labels)), "balanced")
-            best = _best(FITS[profile.features](self, head, targets))
+            solution = head.solve(self.train, targets, range(targets.n_outputs))
+            best = _best(self.test @ np.vstack([solution.coefficients, solution.intercepts]).astype(np.float32))
         return confusion_of(self.test_labels, known[best], self.n_classes)
 
 
-PROGRAM_HEADS: dict[str, Callable[..., Any]] = {
-    # Our solver would do, but on raw features takes longer to the same optimum.
-    "liblinear-svm": partial(LinearSVC, class_weight="balanced", random_state=0),
-}
-"""Classifiers of the author's program for which there is no row in HEADS."""
-
-
-def head_of(name: str, profile: Profile) -> Head:
-    """Return the classifier that a name stands for in a profile."""
-    row = profile.heads.get(name, name)
-    return resolve_head(PROGRAM_HEADS[row](C=profile.C) if row in PROGRAM_HEADS else row, C=profile.C)
-
-
-def _best(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def _best(scores: Matrix) -> NDArray[np.int64]:
     return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
 
-def scores_on_scaled(data: FoldData, head: Head, targets: Targets) -> NDArray[np.float64]:
-    """Train on centred and scaled features, as TfcrClassifier does, and return the scores of the test documents."""
-    fitted = fit_head(head, data.train, data.blocks, targets, data.train_empty)
-    centred = data.test - fitted.means.astype(np.float32)
-    starts = column_starts(data.blocks)
-    for number in range(len(data.blocks)):
-        centred[data.test_empty[:, number], starts[number] : starts[number + 1]] = 0
-    return np.asarray(centred @ fitted.coefficients.astype(np.float32) + fitted.intercepts)
+def features_scaled(
+    train: DocumentWords, test: DocumentWords, blocks: Sequence[Block], max_memory: int
+) -> tuple[Features, Matrix]:
+    """Return features as TfcrClassifier has them: centred, divided by one scale, empty blocks taken for the average."""
+    scaled = scaled_features(train, blocks, np.ones(len(train)), max_memory)
+    empty = empty_blocks(test.matrix, blocks)
+    like_train = ComputedFeatures(test, blocks, empty, scaled.means, scaled.scale)
+    return scaled.features, like_train.take(np.arange(len(test)))
 
 
-def scores_on_raw(data: FoldData, head: Head, targets: Targets) -> NDArray[np.float64]:
-    """Train on features as they are, as the author's program does, and return the scores of the test documents."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the program's author saw them, too
-        solution = head.solve(_with_ones(data.train), targets, range(targets.n_outputs))
-    return np.asarray(data.test @ solution.coefficients.astype(np.float32) + solution.intercepts)
+def features_raw(
+    train: DocumentWords, test: DocumentWords, blocks: Sequence[Block], max_memory: int
+) -> tuple[Features, Matrix]:
+    """Return features as the author's program has them: as they are, a block without any weight being zeros."""
+    both = [_raw(part, blocks) for part in (train, test)]
+    fits = 4 * np.prod(both[0].shape, dtype=np.int64) <= max_memory
+    return HeldFeatures(_all_rows(both[0])) if fits else both[0], _all_rows(both[1])
 
 
-def _with_ones(features: Features) -> Features:
-    extended = np.ones((len(features), features.shape[1] + 1), np.float32)
-    extended[:, :-1] = features
-    return extended
+def _raw(documents: DocumentWords, blocks: Sequence[Block]) -> ComputedFeatures:
+    nowhere = np.zeros((len(documents), len(blocks)), np.bool_)
+    return ComputedFeatures(documents, blocks, nowhere, np.zeros(column_starts(blocks)[-1]), 1.0)
 
 
-FITS: dict[str, Callable[[FoldData, Head, Targets], NDArray[np.float64]]] = {
-    "scaled": scores_on_scaled,
-    "raw": scores_on_raw,
-}
+def _all_rows(features: ComputedFeatures) -> Matrix:
+    return features.take(np.arange(features.shape[0]))
+
+
+FEATURES: dict[str, Callable[..., tuple[Features, Matrix]]] = {"scaled": features_scaled, "raw": features_raw}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tfcr.errors import InputError, look_up
-from tfcr.heads.base import LINKS, Head, Targets, check_class_weight, fit_head, make_targets
+from tfcr.heads.base import LINKS, FittedHead, Head, Targets, check_class_weight, fit_head, make_targets
 from tfcr.heads.newton import NewtonHead, logistic_loss, squared_hinge_loss
 from tfcr.heads.ridge import RidgeHead
 from tfcr.heads.wrapped import WrappedHead
@@ -33,4 +33,14 @@ def resolve_head(head: object, *, C: float, random_state: object = None) -> Head
     raise InputError(f"found head={head!r}; expected one of {names}, or a scikit-learn linear classifier")
 
 
-__all__ = ["HEADS", "LINKS", "Head", "Targets", "check_class_weight", "fit_head", "make_targets", "resolve_head"]
+__all__ = [
+    "HEADS",
+    "LINKS",
+    "FittedHead",
+    "Head",
+    "Targets",
+    "check_class_weight",
+    "fit_head",
+    "make_targets",
+    "resolve_head",
+]

@@ -1,8 +1,7 @@
-"""What all heads share: targets, the one scale of the features, and which output sees which columns."""
+"""What all heads share: targets, probabilities, and which output sees which columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,8 +9,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from tfcr.blocks import Block, column_starts
-from tfcr.counts import Labels
+from tfcr.counts import DocumentWords, Labels
 from tfcr.errors import InputError
+from tfcr.features import Features, scaled_features
+from tfcr.machine import memory_limit
 
 
 @dataclass(frozen=True)
@@ -130,25 +131,23 @@ LINKS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 
 @dataclass(frozen=True)
 class Solution:
-    """Coefficients (n_columns, n_outputs) and intercepts (n_outputs,) of linear scores."""
+    """Coefficients (n_columns, n_outputs) and intercepts (n_outputs,) of linear scores.
+
+    `link` tells how scores become probabilities: a name of LINKS.
+    """
 
     coefficients: NDArray[np.float64]
     intercepts: NDArray[np.float64]
+    link: str
 
 
 class Head(Protocol):
-    """A linear classifier.
+    """A linear classifier."""
 
-    Attributes
-    ----------
-    link
-        How scores become probabilities: a name of LINKS.
-    """
-
-    link: str
-
-    def solve(self, features: NDArray[np.float32], targets: Targets, outputs: Sequence[int]) -> Solution:
-        """Fit these outputs on centred and scaled features, whose last column is 1, the intercept's."""
+    def solve(
+        self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
+    ) -> Solution:
+        """Fit these outputs; `start` is the solution of a like problem, if one is known."""
 
 
 @dataclass(frozen=True)
@@ -163,19 +162,23 @@ class FittedHead:
         float64 (n_outputs,): the score of a document whose features are `means`.
     means
         The average of each column over the training documents, empty blocks left out; float64 (n_columns,).
+    link
+        How scores become probabilities: a name of LINKS.
     """
 
     coefficients: NDArray[np.float64]
     intercepts: NDArray[np.float64]
     means: NDArray[np.float64]
+    link: str
 
 
 def fit_head(
     head: Head,
-    features: NDArray[np.float32],
+    documents: DocumentWords,
     blocks: Sequence[Block],
     targets: Targets,
-    empty: NDArray[np.bool_] | None = None,
+    max_memory: int | None = None,
+    start: FittedHead | None = None,
 ) -> FittedHead:
     """Fit each output on the blocks it sees; outputs that see the same are fitted together.
 
@@ -183,37 +186,37 @@ def fit_head(
     ----------
     head
         The classifier.
-    features
-        float32 (n_documents, n_columns).
+    documents
+        The training documents, counted over the words of the blocks.
     blocks
-        What the columns are.
+        What the features are.
     targets
         What is to be learned.
-    empty
-        Which blocks of which documents average nothing, (n_documents, n_blocks): they are taken for the average block.
+    max_memory
+        The bytes that features may take; if they took more, they are not held in memory.
+    start
+        What was learned from a like problem: other strength, fewer documents. One of another shape is not used.
     """
-    starts = column_starts(blocks)
-    nowhere = np.zeros((len(features), len(blocks)), np.bool_) if empty is None else empty
-    means = _means(features, starts, nowhere, targets.sample_weight)
-    coefficients = np.zeros((features.shape[1], targets.n_outputs))
-    intercepts = np.zeros(targets.n_outputs)
+    limit = memory_limit() if max_memory is None else max_memory
+    n_columns = column_starts(blocks)[-1]
+    means, intercepts = np.zeros(n_columns), np.zeros(targets.n_outputs)
+    coefficients = np.zeros((n_columns, targets.n_outputs))
+    if start is not None and start.coefficients.shape != coefficients.shape:
+        start = None
     for outputs, seen in _views(blocks, targets.n_outputs):
-        scaled, scale, columns = _centre_and_scale(features, seen, starts, nowhere, means, targets.sample_weight)
-        solution = head.solve(scaled, targets, outputs)
-        coefficients[np.ix_(columns, np.array(outputs))] = solution.coefficients / scale
+        columns = _columns_of(blocks, seen)
+        scaled = scaled_features(documents, [blocks[number] for number in seen], targets.sample_weight, limit)
+        place = np.ix_(columns, np.array(outputs))
+        known = None if start is None else _scaled_start(start, place, outputs, scaled.scale)
+        solution = head.solve(scaled.features, targets, outputs, known)
+        coefficients[place] = solution.coefficients / scaled.scale
         intercepts[outputs] = solution.intercepts
-    return FittedHead(coefficients, intercepts, means)
+        means[columns] = scaled.means
+    return FittedHead(coefficients, intercepts, means, solution.link)
 
 
-def _means(
-    features: NDArray[np.float32], starts: list[int], empty: NDArray[np.bool_], sample_weight: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the mean of each column over the documents whose block is not empty."""
-    means = np.zeros(features.shape[1])
-    for number, (start, end) in enumerate(pairwise(starts)):
-        weights = np.where(empty[:, number], 0, sample_weight).astype(np.float32)
-        means[start:end] = (weights @ features[:, start:end]).astype(np.float64) / max(float(weights.sum()), 1e-30)
-    return means
+def _scaled_start(start: FittedHead, place: Any, outputs: list[int], scale: float) -> Solution:
+    return Solution(start.coefficients[place] * scale, start.intercepts[outputs], start.link)
 
 
 def _views(blocks: Sequence[Block], n_outputs: int) -> list[tuple[list[int], list[int]]]:
@@ -226,29 +229,6 @@ def _views(blocks: Sequence[Block], n_outputs: int) -> list[tuple[list[int], lis
     ]
 
 
-def _centre_and_scale(
-    features: NDArray[np.float32],
-    seen: list[int],
-    starts: list[int],
-    empty: NDArray[np.bool_],
-    means: NDArray[np.float64],
-    sample_weight: NDArray[np.float64],
-) -> tuple[NDArray[np.float32], float, NDArray[np.int64]]:
-    """Return the columns of some blocks, centred, divided by one scale, and followed by one of ones; scale; columns.
-
-    The scale makes the mean squared length of a row 1, so that C means the same on every dataset. On raw features
-    solvers stop far from the optimum.
-    """
-    columns = np.concatenate([np.arange(starts[number], starts[number + 1]) for number in seen])
-    scaled = np.ones((len(features), len(columns) + 1), np.float32)
-    at = 0
-    for number in seen:
-        block = slice(starts[number], starts[number + 1])
-        target = scaled[:, at : at + block.stop - block.start]
-        np.subtract(features[:, block], means[block].astype(np.float32), out=target)
-        target[empty[:, number]] = 0
-        at += target.shape[1]
-    squares = np.einsum("ij,ij->i", scaled[:, :-1], scaled[:, :-1]).astype(np.float64)
-    scale = float(np.sqrt(np.average(squares, weights=sample_weight))) or 1.0
-    scaled[:, :-1] /= np.float32(scale)
-    return scaled, scale, columns
+def _columns_of(blocks: Sequence[Block], numbers: Sequence[int]) -> NDArray[np.int64]:
+    starts = column_starts(blocks)
+    return np.concatenate([np.arange(starts[number], starts[number + 1]) for number in numbers])

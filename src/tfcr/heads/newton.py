@@ -5,7 +5,8 @@
 These are liblinear's objectives; the last column of X is 1, so that the intercept is regularised as there. Newton's
 method solves each step's equations by conjugate gradients, whose products with X serve all outputs together as
 plain matrix products. Where they converge slowly, the Cholesky factor of one matrix close to all outputs' Hessians
-(the Gram matrix of X, scaled) sets them right.
+(the Gram matrix of X, scaled) sets them right. Where an output has few support vectors, as an SVM at a large C has,
+its step is solved for exactly, by the kernel matrix of these.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,17 +18,24 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from tfcr.errors import InputError
+from tfcr.features import Features, HeldFeatures, gram
 from tfcr.heads.base import Solution, Targets
 
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
 
+WORTH_COMPILED_CODE = 100_000_000
+"""Documents × columns × outputs from which the SVM starts with compiled code; less is done before it is loaded."""
 TOLERANCE = 1e-4
 """An output is done when a step promises to lower its objective by less than this share of it."""
 MAX_NEWTON_STEPS = 100
 MAX_CG_STEPS = 100
 PATIENT_CG_STEPS = 25
 """After so many steps without convergence, the Gram matrix is worth its price."""
+MAX_GRAM_COLUMNS = 8192
+"""With more, the Gram matrix would take longer and more memory than it saves."""
+EXACT_STEPS = 400
+"""An exact step is taken if its kernel matrix costs less than this many products of X with a vector."""
 RESIDUAL = 0.1
 """How exactly a Newton step is solved for, relative to the gradient."""
 
@@ -73,74 +81,136 @@ class NewtonHead:
     link: str
     C: float = 1.0
 
-    def solve(self, features: Matrix, targets: Targets, outputs: Sequence[int]) -> Solution:
+    def solve(
+        self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
+    ) -> Solution:
         """Fit the outputs."""
         if not (np.isfinite(self.C) and self.C > 0):
             raise InputError(f"found C={self.C}; expected a number above 0")
+        signs = targets.signs(outputs)
         weights = np.float32(self.C) * targets.one_vs_rest_weights(outputs)
-        solution = minimise(self.loss, features, targets.signs(outputs), weights)
-        return Solution(solution[:-1].astype(np.float64), solution[-1].astype(np.float64))
+        if start is None:
+            begin, finished = self._first_guess(features, signs, weights)
+        else:
+            begin = np.vstack([start.coefficients, start.intercepts]).astype(np.float32)
+            finished = np.zeros(len(outputs), np.bool_)
+        solution = minimise(self.loss, features, signs, weights, begin, finished).astype(np.float64)
+        return Solution(solution[:-1], solution[-1], self.link)
+
+    def _first_guess(self, features: Features, signs: Matrix, weights: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
+        """Return coefficients to start from, and which outputs are at their optimum already."""
+        n_outputs = signs.shape[1]
+        large = features.shape[0] * features.shape[1] * n_outputs >= WORTH_COMPILED_CODE
+        if self.loss is squared_hinge_loss and large and isinstance(features, HeldFeatures):
+            from tfcr.heads.descent import descend  # noqa: PLC0415 - numba loads slowly
+
+            return descend(features.matrix, signs, weights, TOLERANCE)
+        return np.zeros((features.shape[1], n_outputs), np.float32), np.zeros(n_outputs, np.bool_)
 
 
-def minimise(loss: LossFunction, features: Matrix, signs: Matrix, weights: Matrix) -> Matrix:
-    """Return the coefficients of all outputs at their optimum; (n_columns, n_outputs)."""
-    coefficients = np.zeros((features.shape[1], signs.shape[1]), np.float32)
-    scores = np.zeros_like(signs)
-    active = np.arange(signs.shape[1])
+def minimise(
+    loss: LossFunction,
+    features: Features,
+    signs: Matrix,
+    weights: Matrix,
+    start: Matrix,
+    finished: NDArray[np.bool_],
+) -> Matrix:
+    """Return the coefficients of all outputs at their optimum, those that are `finished` as they are."""
+    coefficients = start.copy()
+    scores = features.times(coefficients)
+    active = np.flatnonzero(~finished)
     hessian = _Hessian(features)
     for _ in range(MAX_NEWTON_STEPS):
+        if not len(active):
+            break
         # copies of the columns of outputs still at work
         part = coefficients[:, active], scores[:, active], signs[:, active], weights[:, active]
         active_coefficients, active_scores, active_signs, active_weights = part
         current = loss(active_scores, active_signs, active_weights)
         objective = current.value + 0.5 * _dots(active_coefficients, active_coefficients)
-        gradient = features.T @ current.slope + active_coefficients
-        step, score_step = hessian.solve(current.curvature, -gradient)
+        gradient = features.transposed_times(current.slope) + active_coefficients
+        step = hessian.newton_step(current, gradient, active_coefficients, active_scores)
+        score_step = features.times(step)
         descent = _dots(gradient, step)
 
-        def objective_at(sizes: Matrix) -> Vector:
+        def along(sizes: Matrix) -> tuple[Vector, Vector]:
             moved = active_coefficients + sizes * step  # noqa: B023 - called at once
-            losses = loss(active_scores + sizes * score_step, active_signs, active_weights)  # noqa: B023
-            return losses.value + 0.5 * _dots(moved, moved)
+            there = loss(active_scores + sizes * score_step, active_signs, active_weights)  # noqa: B023
+            value = there.value + 0.5 * _dots(moved, moved)
+            return value, _dots(moved, step) + _dots(there.slope, score_step)  # noqa: B023
 
-        sizes = _step_sizes(objective_at, objective, descent)
+        sizes = _step_sizes(along, objective, descent)
         coefficients[:, active] += sizes * step
         scores[:, active] += sizes * score_step
         active = active[(sizes > 0) & (-0.5 * descent > TOLERANCE * objective)]
-        if not len(active):
-            break
     return coefficients
 
 
-def _step_sizes(objective_at: Callable[[Matrix], Vector], objective: Vector, descent: Vector) -> Matrix:
-    """Halve each output's step until its objective falls enough; 0 where none does, at the limit of float32."""
-    sizes = np.ones(len(objective), np.float32)
-    for _ in range(20):
-        tried = objective_at(sizes)
-        short = tried > objective + 1e-4 * sizes * descent + 1e-7 * np.abs(objective)
-        if not short.any():
-            return sizes
-        sizes[short] *= 0.5
-    sizes[short] = 0
-    return sizes
+def _step_sizes(along: Callable[[Matrix], tuple[Vector, Vector]], objective: Vector, descent: Vector) -> Matrix:
+    """Return how far each output goes along its step: all the way, or to where its objective rises again.
+
+    `along` gives the objective and its slope at given sizes. An output that cannot fall any further, at the limit of
+    float32, stays where it is: 0.
+    """
+    low, high = np.zeros_like(objective), np.ones_like(objective)
+    value, slope = along(high.astype(np.float32))
+    beyond = (slope > 0.1 * np.abs(descent)) | (value > objective)
+    for _ in range(10):
+        if not beyond.any():
+            break
+        middle = np.where(beyond, (low + high) / 2, high)
+        value, slope = along(middle.astype(np.float32))
+        rises = slope > 0
+        high, low = np.where(beyond & rises, middle, high), np.where(beyond & ~rises, middle, low)
+    sizes = np.where(beyond, low, high).astype(np.float32)
+    if beyond.any():
+        value, _ = along(sizes)
+    return np.where(value <= objective * (1 + 1e-7), sizes, 0).astype(np.float32)
 
 
 class _Hessian:
-    """Solves (I + Xᵀ diag(curvature_k) X) step_k = right_k for all outputs k at once."""
+    """Solves (I + Xᵀ diag(curvature_k) X) step_k = -gradient_k for all outputs k."""
 
-    def __init__(self, features: Matrix) -> None:
+    def __init__(self, features: Features) -> None:
         self.features = features
         self.factor: Matrix | None = None
         self.factor_curvature = 0.0
         self.gram: Matrix | None = None
 
-    def solve(self, curvature: Matrix, right: Matrix) -> tuple[Matrix, Matrix]:
-        """Return the steps and what they add to the scores."""
+    def newton_step(self, loss: Loss, gradient: Matrix, coefficients: Matrix, scores: Matrix) -> Matrix:
+        """Return the step of each output, exact for those with few support vectors."""
+        support = np.count_nonzero(loss.curvature, axis=0).astype(np.float64)
+        exact = support**2 < EXACT_STEPS * len(scores)
+        step = np.empty_like(gradient)
+        if not exact.all():
+            step[:, ~exact] = self._by_conjugate_gradients(loss.curvature[:, ~exact], -gradient[:, ~exact])
+        for output in np.flatnonzero(exact).tolist():
+            point = self._newton_point(loss.slope[:, output], loss.curvature[:, output], scores[:, output])
+            step[:, output] = point - coefficients[:, output]
+        return step
+
+    def _newton_point(self, slope: Matrix, curvature: Matrix, scores: Matrix) -> Matrix:
+        """Return where one output's step leads, solved for by its support vectors, the only ones with curvature.
+
+        With S their rows and K = S Sᵀ, it is -Sᵀ u for (K + 1 / curvature) u = slope / curvature - scores.
+        """
+        rows = np.flatnonzero(curvature)
+        if not len(rows):
+            return np.zeros(self.features.shape[1], np.float32)
+        support = self.features.take(rows)
+        kernel = (support @ support.T).astype(np.float64)
+        ease = 1 / curvature[rows].astype(np.float64)
+        kernel[np.diag_indices_from(kernel)] += ease
+        factor = cho_factor(kernel, lower=True, overwrite_a=True, check_finite=False)
+        duals = cho_solve(factor, slope[rows] * ease - scores[rows], check_finite=False)
+        return -support.T @ duals.astype(np.float32)
+
+    def _by_conjugate_gradients(self, curvature: Matrix, right: Matrix) -> Matrix:
         target = RESIDUAL * _norms(right)
         if self.factor is not None:
             self._refresh(curvature)
         step = np.zeros_like(right)
-        score_step = np.zeros_like(curvature)
         residual = right.copy()
         corrected = self._precondition(residual)
         direction = corrected.copy()
@@ -149,21 +219,20 @@ class _Hessian:
             moving = _norms(residual) > target
             if not moving.any():
                 break
-            if number == PATIENT_CG_STEPS and self.factor is None:
+            if number == PATIENT_CG_STEPS and self.factor is None and len(right) <= MAX_GRAM_COLUMNS:
                 self._refresh(curvature)
                 corrected = self._precondition(residual)
                 direction = corrected.copy()
                 size = _dots(residual, corrected)
-            score_direction = self.features @ direction
-            product = direction + self.features.T @ (curvature * score_direction)
+            along = self.features.times(direction)
+            product = direction + self.features.transposed_times(curvature * along)
             alpha = np.where(moving, size / np.maximum(_dots(direction, product), 1e-30), 0).astype(np.float32)
             step += alpha * direction
-            score_step += alpha * score_direction
             residual -= alpha * product
             corrected = self._precondition(residual)
             previous, size = size, _dots(residual, corrected)
             direction = corrected + (size / np.maximum(previous, 1e-30)).astype(np.float32) * direction
-        return step, score_step
+        return step
 
     def _precondition(self, residual: Matrix) -> Matrix:
         if self.factor is None:
@@ -176,7 +245,7 @@ class _Hessian:
         if self.factor is not None and 0.5 < mean / self.factor_curvature < 2:
             return
         if self.gram is None:
-            self.gram = self.features.T @ self.features
+            self.gram = gram(self.features, np.ones(self.features.shape[0], np.float32), np.float32)
         shifted = self.gram * np.float32(mean)
         shifted[np.diag_indices_from(shifted)] += 1
         self.factor = _factorised(shifted)

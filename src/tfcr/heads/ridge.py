@@ -10,42 +10,38 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.features import Features, chunks, gram
 from tfcr.heads.base import Solution, Targets
 
 STRENGTHS = np.logspace(-3, 4, 22)
 """The regularisation that is tried, on features whose rows have a mean squared length of 1."""
 LOOKED_AT = 20_000
 """Of more documents than this, every second, third, … is left out in turn: enough to pick a strength by."""
-ROWS = 4096
-"""Documents looked at together, so that no second copy of the features is made."""
 
 
 class RidgeHead:
     """Least squares on targets of +1 and -1; C has no meaning here."""
 
-    link = "softmax"
-
     def __init__(self, C: float = 1.0) -> None:
         del C
 
-    def solve(self, features: NDArray[np.float32], targets: Targets, outputs: Sequence[int]) -> Solution:
-        """Fit the outputs at the strength with the least leave-one-out error."""
-        weights = targets.document_weights().astype(np.float32)[:, None]
+    def solve(
+        self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
+    ) -> Solution:
+        """Fit the outputs at the strength with the least leave-one-out error; there is nothing to start from."""
+        weights = targets.document_weights().astype(np.float32)
         signs = targets.signs(outputs)
-        gram = np.zeros((features.shape[1], features.shape[1]))
-        for rows in _chunks(len(features)):
-            gram += features[rows].T @ (features[rows] * weights[rows])
-        values, directions = np.linalg.eigh(gram)
+        values, directions = np.linalg.eigh(gram(features, weights, np.float64))
         values = np.maximum(values, 0)
-        moments = directions.T @ (features.T @ (signs * weights)).astype(np.float64)
+        moments = directions.T @ features.transposed_times(signs * weights[:, None]).astype(np.float64)
         shrunk = 1 / (values[:, None] + STRENGTHS)
         errors = _left_out_errors(features, signs, targets, directions, shrunk, moments)
         coefficients = directions @ (shrunk[:, [int(np.argmin(errors))]] * moments)
-        return Solution(coefficients[:-1], coefficients[-1])
+        return Solution(coefficients[:-1], coefficients[-1], "softmax")
 
 
 def _left_out_errors(
-    features: NDArray[np.float32],
+    features: Features,
     signs: NDArray[np.float32],
     targets: Targets,
     directions: NDArray[np.float64],
@@ -59,16 +55,12 @@ def _left_out_errors(
     solutions = (shrunk[:, :, None] * moments[:, None, :]).astype(np.float32)
     n_columns, n_strengths, n_outputs = solutions.shape
     total = np.zeros(n_strengths)
-    step = max(1, len(features) // LOOKED_AT)
-    features, signs, weights, lone = features[::step], signs[::step], weights[::step], lone[::step]
-    for rows in _chunks(len(features)):
-        projected = features[rows] @ directions.astype(np.float32)
+    looked_at = np.arange(0, features.shape[0], max(1, features.shape[0] // LOOKED_AT))
+    for chunk in chunks(len(looked_at)):
+        rows = looked_at[chunk]
+        projected = features.take(rows) @ directions.astype(np.float32)
         fits = (projected @ solutions.reshape(n_columns, -1)).reshape(-1, n_strengths, n_outputs)
         leverages = lone[rows, None] * ((projected * projected) @ shrunk.astype(np.float32))
         left_out = (signs[rows, None, :] - fits) / np.maximum(1 - leverages, 1e-6)[:, :, None]
         total += np.einsum("i,isk,isk->s", weights[rows], left_out, left_out)
     return total
-
-
-def _chunks(n_documents: int) -> list[slice]:
-    return [slice(start, start + ROWS) for start in range(0, n_documents, ROWS)]

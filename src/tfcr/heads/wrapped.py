@@ -9,6 +9,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from tfcr.errors import InputError
+from tfcr.features import Features, HeldFeatures
 from tfcr.heads.base import Solution, Targets
 
 
@@ -23,16 +24,16 @@ class WrappedHead:
             raise InputError(f"found head={estimator!r}; expected a scikit-learn linear classifier")
         self.estimator = estimator
         self.random_state = random_state
-        self.link = "multinomial" if hasattr(estimator, "predict_proba") else "softmax"
 
-    def solve(self, features: NDArray[np.float32], targets: Targets, outputs: Sequence[int]) -> Solution:
-        """Fit a clone, on all classes at once or on one against the rest."""
+    def solve(
+        self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
+    ) -> Solution:
+        """Fit a clone, on all classes at once or on one against the rest; it has its own ways to start."""
         together = len(outputs) == targets.n_outputs
         labels = targets.labels if together else targets.signs(outputs)[:, 0]
-        if not together and self.link == "multinomial":
-            self.link = "sigmoid"  # one log-odds for each class, each on its own
+        columns = self._held(features)[:, :-1]
         fitted = self._seeded()
-        fitted.fit(features[:, :-1], labels, **self._weights(fitted, targets))
+        fitted.fit(columns, labels, **self._weights(fitted, targets))
         coefficients = np.atleast_2d(getattr(fitted, "coef_", np.empty((0, 0))))
         if len(coefficients) != len(outputs):
             raise InputError(
@@ -40,8 +41,23 @@ class WrappedHead:
                 "expected a linear classifier such as LogisticRegression, LinearSVC or RidgeClassifier"
             )
         intercepts = np.broadcast_to(np.asarray(fitted.intercept_, np.float64), (len(outputs),))
-        self._check_linear(fitted, features[:200, :-1], coefficients.T, intercepts)
-        return Solution(coefficients.astype(np.float64).T, np.array(intercepts))
+        self._check_linear(fitted, columns[:200], coefficients.T, intercepts)
+        return Solution(coefficients.astype(np.float64).T, np.array(intercepts), self._link(together))
+
+    def _link(self, together: bool) -> str:
+        """Return what its scores are: log-odds of all classes, those of each on its own, or mere scores."""
+        if not hasattr(self.estimator, "predict_proba"):
+            return "softmax"
+        return "multinomial" if together else "sigmoid"
+
+    def _held(self, features: Features) -> NDArray[np.float32]:
+        if isinstance(features, HeldFeatures):
+            return features.matrix
+        n_documents, n_columns = features.shape
+        raise InputError(
+            f"found {n_documents} documents of {n_columns} features, {4e-9 * n_documents * n_columns:.1f} GB, "
+            f"more than max_memory allows; the head {self.estimator!r} needs them in memory: raise max_memory"
+        )
 
     def _seeded(self) -> Any:
         """Return a clone, seeded where it would draw at random."""

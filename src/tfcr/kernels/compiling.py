@@ -25,3 +25,8 @@ def use_cache(folder: Path | None) -> None:
 def compiled(function: Function) -> Function:
     """Compile a function when it is first called."""
     return cast(Function, numba.njit(cache=_cached, nogil=True)(function))
+
+
+def compiled_for_sums(function: Function) -> Function:
+    """Compile a function whose sums may be added up in any order: several terms at once, last digits may differ."""
+    return cast(Function, numba.njit(cache=_cached, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function))

@@ -1,0 +1,214 @@
+"""The matrix that a head learns from: document vectors, centred, divided by one scale, then a column of ones.
+
+On raw features solvers stop far from the optimum; the scale makes the mean squared length of a row 1, so that C means
+the same on every dataset. Blocks that average nothing are taken for the average block: zeros, after centring.
+
+The matrix is held in memory where it fits. Else it is never made: its products are worked out from the counts, the
+weights and the word vectors, and only the rows asked for are computed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tfcr.blocks import AVERAGINGS, Block, column_starts, document_vectors, empty_blocks
+from tfcr.counts import DocumentWords
+
+Matrix = NDArray[np.float32]
+
+ROWS = 4096
+"""Documents worked on together, so that no second copy of the features is made."""
+
+
+class Features(Protocol):
+    """A matrix X of shape (n_documents, n_columns), whose last column is 1, the intercept's."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents and columns."""
+
+    def times(self, coefficients: Matrix) -> Matrix:
+        """Return X B; (n_documents, n_outputs)."""
+
+    def transposed_times(self, values: Matrix) -> Matrix:
+        """Return Xᵀ V; (n_columns, n_outputs)."""
+
+    def take(self, rows: NDArray[np.int64]) -> Matrix:
+        """Return some rows."""
+
+
+def chunks(n_documents: int) -> list[slice]:
+    """Return the ranges of documents that are worked on together."""
+    return [slice(start, min(start + ROWS, n_documents)) for start in range(0, n_documents, ROWS)]
+
+
+def gram(features: Features, weights: Matrix, dtype: type[np.floating[Any]]) -> NDArray[Any]:
+    """Return Xᵀ diag(weights) X for weights (n_documents,), added up in `dtype`; (n_columns, n_columns)."""
+    n_documents, n_columns = features.shape
+    total = np.zeros((n_columns, n_columns), dtype)
+    for chunk in chunks(n_documents):
+        rows = features.take(np.arange(chunk.start, chunk.stop))
+        total += rows.T @ (rows * weights[chunk, None])
+    return total
+
+
+@dataclass(frozen=True)
+class HeldFeatures:
+    """A matrix in memory."""
+
+    matrix: Matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents and columns."""
+        return self.matrix.shape
+
+    def times(self, coefficients: Matrix) -> Matrix:
+        """Return X B."""
+        return self.matrix @ coefficients
+
+    def transposed_times(self, values: Matrix) -> Matrix:
+        """Return Xᵀ V."""
+        return self.matrix.T @ values
+
+    def take(self, rows: NDArray[np.int64]) -> Matrix:
+        """Return some rows."""
+        return self.matrix[rows]
+
+
+@dataclass(frozen=True)
+class ComputedFeatures:
+    """A matrix that is never made: X B is, block by block, counts · (vectors · B), divided and centred."""
+
+    documents: DocumentWords
+    blocks: Sequence[Block]
+    empty: NDArray[np.bool_]
+    means: NDArray[np.float64]
+    scale: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents and columns."""
+        return len(self.documents), len(self.means) + 1
+
+    def times(self, coefficients: Matrix) -> Matrix:
+        """Return X B."""
+        scores = np.repeat(coefficients[-1:], len(self.documents), axis=0)
+        for number, columns in enumerate(self._columns()):
+            part = coefficients[columns] / np.float32(self.scale)
+            vectors = self.blocks[number].vectors
+            scores += _shares(self.documents, self.blocks[number]) @ (part if vectors is None else vectors @ part)
+            scores -= ~self.empty[:, [number]] * (self.means[columns].astype(np.float32) @ part)
+        return scores
+
+    def transposed_times(self, values: Matrix) -> Matrix:
+        """Return Xᵀ V."""
+        product = np.empty((self.shape[1], values.shape[1]), np.float32)
+        product[-1] = values.sum(axis=0)
+        for number, columns in enumerate(self._columns()):
+            vectors = self.blocks[number].vectors
+            by_word = _shares(self.documents, self.blocks[number]).T @ values
+            centre = np.outer(self.means[columns], (~self.empty[:, number]).astype(np.float32) @ values)
+            product[columns] = ((by_word if vectors is None else vectors.T @ by_word) - centre) / self.scale
+        return product
+
+    def take(self, rows: NDArray[np.int64]) -> Matrix:
+        """Compute some rows."""
+        some = self.documents.rows(rows)
+        matrix = np.ones((len(rows), self.shape[1]), np.float32)
+        document_vectors(some.matrix, some.lengths, self.blocks, out=matrix[:, :-1])
+        _centre(matrix, self._columns(), self.means, self.empty[rows])
+        matrix[:, :-1] /= np.float32(self.scale)
+        return matrix
+
+    def _columns(self) -> list[slice]:
+        return _columns(self.blocks)
+
+
+@dataclass(frozen=True)
+class ScaledFeatures:
+    """Features with the means that were taken off each column, and the scale that divides them."""
+
+    features: Features
+    means: NDArray[np.float64]
+    scale: float
+
+
+def scaled_features(
+    documents: DocumentWords, blocks: Sequence[Block], sample_weight: NDArray[np.float64], max_memory: int
+) -> ScaledFeatures:
+    """Return the features of documents: held in memory, or computed if they took more than `max_memory` bytes."""
+    n_columns = column_starts(blocks)[-1] + 1
+    empty = empty_blocks(documents.matrix, blocks)
+    if 4 * len(documents) * n_columns <= max_memory:
+        return _hold(documents, blocks, empty, sample_weight)
+    return _compute(documents, blocks, empty, sample_weight)
+
+
+def _hold(
+    documents: DocumentWords, blocks: Sequence[Block], empty: NDArray[np.bool_], sample_weight: NDArray[np.float64]
+) -> ScaledFeatures:
+    matrix = np.ones((len(documents), column_starts(blocks)[-1] + 1), np.float32)
+    document_vectors(documents.matrix, documents.lengths, blocks, out=matrix[:, :-1])
+    means = np.zeros(matrix.shape[1] - 1)
+    for number, columns in enumerate(_columns(blocks)):
+        weights = np.where(empty[:, number], 0, sample_weight).astype(np.float32)
+        means[columns] = (weights @ matrix[:, columns]).astype(np.float64) / max(float(weights.sum()), 1e-30)
+    _centre(matrix, _columns(blocks), means, empty)
+    scale = _scale(_squared_lengths(matrix), sample_weight, means)
+    matrix[:, :-1] /= np.float32(scale)
+    return ScaledFeatures(HeldFeatures(matrix), means, scale)
+
+
+def _compute(
+    documents: DocumentWords, blocks: Sequence[Block], empty: NDArray[np.bool_], sample_weight: NDArray[np.float64]
+) -> ScaledFeatures:
+    raw = ComputedFeatures(documents, blocks, empty, np.zeros(column_starts(blocks)[-1]), 1.0)
+    means = np.zeros(len(raw.means))
+    for number, columns in enumerate(_columns(blocks)):
+        weights = np.where(empty[:, number], 0, sample_weight)
+        by_word = _shares(documents, blocks[number]).T @ weights
+        vectors = blocks[number].vectors
+        means[columns] = (by_word if vectors is None else by_word @ vectors) / max(float(weights.sum()), 1e-30)
+    centred = ComputedFeatures(documents, blocks, empty, means, 1.0)
+    squares = [_squared_lengths(centred.take(np.arange(at.start, at.stop))) for at in chunks(len(documents))]
+    scale = _scale(np.concatenate(squares), sample_weight, means)
+    return ScaledFeatures(ComputedFeatures(documents, blocks, empty, means, scale), means, scale)
+
+
+def _columns(blocks: Sequence[Block]) -> list[slice]:
+    return [slice(start, end) for start, end in pairwise(column_starts(blocks))]
+
+
+def _shares(documents: DocumentWords, block: Block) -> sp.csr_array:
+    """Return count · weight / divisor for each word of each document; its product with the vectors is the block."""
+    counts = documents.matrix.astype(np.float32)
+    divisors = AVERAGINGS[block.averaging]((counts @ block.weights)[:, None], documents.lengths)[:, 0]
+    inverse = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
+    data = counts.data * block.weights[counts.indices] * np.repeat(inverse, np.diff(counts.indptr))
+    shares = sp.csr_array((data, counts.indices, counts.indptr), counts.shape, copy=True)
+    shares.eliminate_zeros()  # a word has weight only in classes where it occurred
+    return shares
+
+
+def _centre(matrix: Matrix, columns: Sequence[slice], means: NDArray[np.float64], empty: NDArray[np.bool_]) -> None:
+    for number, block in enumerate(columns):
+        part = matrix[:, block]
+        part -= means[block].astype(np.float32)
+        part[empty[:, number]] = 0
+
+
+def _squared_lengths(matrix: Matrix) -> NDArray[np.float64]:
+    """Return the squared length of each row, its last column left out."""
+    return np.asarray(np.einsum("ij,ij->i", matrix[:, :-1], matrix[:, :-1]), np.float64)
+
+
+def _scale(squares: NDArray[np.float64], sample_weight: NDArray[np.float64], means: NDArray[np.float64]) -> float:
+    """Return the scale; 1 where all documents are alike, and what is left of them is rounding."""
+    scale = float(np.sqrt(np.average(squares, weights=sample_weight)))
+    return scale if scale > 1e-6 * np.linalg.norm(means) else 1.0

@@ -1,0 +1,48 @@
+"""What the machine offers to this process: processors and memory."""
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from tfcr.errors import InputError
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)B?\s*", re.IGNORECASE)
+_CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+UNKNOWN_MEMORY = 8 * 10**9
+"""Taken for the machine's memory where the system does not tell."""
+
+
+def n_threads() -> int:
+    """Return the number of processors that this process may use: what TFCR_THREADS says, or all there are."""
+    given = os.environ.get("TFCR_THREADS", "")
+    return max(1, int(given)) if given.isdecimal() else n_processors()
+
+
+def n_processors() -> int:
+    """Return the number of processors that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def memory_limit(given: float | str | None = None) -> int:
+    """Return a limit in bytes: a number, a size such as ``"4GB"``, or None for half of the machine's memory."""
+    if given is None:
+        return _memory() // 2
+    found = _SIZE.fullmatch(given) if isinstance(given, str) else None
+    size = float(found[1]) * _UNITS[found[2].upper()] if found else given
+    if isinstance(size, str) or not size > 0:
+        raise InputError(f"found max_memory={given!r}; expected a number of bytes or a size such as '4GB'")
+    return int(min(size, 2**62))
+
+
+def _memory() -> int:
+    """Return the memory of the machine, or of the container where that is less."""
+    sizes = [UNKNOWN_MEMORY]
+    with suppress(ValueError, OSError, AttributeError):
+        sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in _CONTAINER_LIMITS:
+        with suppress(ValueError, OSError):  # absent, or "max"
+            sizes.append(int(path.read_text()))
+    return min(sizes)
