@@ -26,7 +26,8 @@ class Profile:
     plain_mean
         Whose average `none` is: of the words ``seen`` in training, or of those ``with a vector``, seen or not.
     features
-        ``scaled``: centred, divided by one scale, empty blocks taken for the average block. ``raw``: as they are.
+        ``scaled``: centred, divided by one scale, empty blocks taken for the average block. ``raw``: as they are. Our
+        solver takes both; on raw ones it minimises what LinearSVC and liblinear's logistic regression do.
     C
         Inverse strength of the regularisation, on those features.
     score
