@@ -43,10 +43,13 @@ from tfcr.experiment import (
 from tfcr.experiment.cells import corpus_plans, plan_cells
 from tfcr.experiment.corpora import prepare_corpus
 from tfcr.experiment.folds import cut_folds, sample_documents, training_part
+from tfcr.experiment.gridfile import read_grid
 from tfcr.experiment.grids import ask
+from tfcr.experiment.own import own_scheme
+from tfcr.experiment.parsing import parse_folds, parse_sizes
 from tfcr.experiment.processes import Pool, TaskError, open_pool
 from tfcr.experiment.published import PAPER_TABLES, paper_datasets, published_scores
-from tfcr.experiment.request import own_scheme, parse_folds, parse_sizes, read_grid, with_own_schemes
+from tfcr.experiment.request import with_own_schemes
 from tfcr.experiment.run import Teller
 from tfcr.experiment.scoring import confusion_of, macro_f1
 from tfcr.experiment.statistics import across_datasets, best_against_others, corrected_resampled_t, holm
@@ -533,6 +536,16 @@ def test_files_of_results_that_are_refused(tmp_path: Path) -> None:
     for name in ("new.sqlite", "other.sqlite", "text.sqlite", "no/where.sqlite"):
         with pytest.raises(ResultsError):
             open_results(tmp_path / name, make=True)
+
+
+def test_a_damaged_file_of_results(request_: Request, results: Results, run: Run) -> None:
+    run_experiment(request_, results)
+    results.close()
+    content = bytearray(results.path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    results.path.write_bytes(content)
+    for command in ("table", "status", "report"):
+        assert_refused(run("experiment", command, "--results", results.path), "r.sqlite cannot be read: .*malformed")
 
 
 def test_a_full_disk_loses_nothing(request_: Request, results: Results) -> None:

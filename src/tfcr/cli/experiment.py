@@ -73,7 +73,7 @@ class Grid:
 
     def parameters(self) -> dict[str, Any]:
         """Return what was given, as parameters of a Request."""
-        from tfcr.experiment.request import (
+        from tfcr.experiment.parsing import (
             parse_dataset,
             parse_folds,
             parse_names,
@@ -175,8 +175,10 @@ def run(
     import sys
     from dataclasses import replace
 
+    from tfcr.experiment.gridfile import read_grid
     from tfcr.experiment.grids import ask
-    from tfcr.experiment.request import own_scheme, read_grid, with_own_schemes
+    from tfcr.experiment.own import own_scheme
+    from tfcr.experiment.request import with_own_schemes
     from tfcr.experiment.run import Teller, run_experiment
     from tfcr.experiment.store import open_results
     from tfcr.machine import n_processors

@@ -8,8 +8,9 @@ from itertools import groupby, product
 from typing import Any
 
 from tfcr.experiment.corpora import CorpusFacts, CorpusPlan
+from tfcr.experiment.own import OwnScheme
 from tfcr.experiment.profiles import resolve_profile
-from tfcr.experiment.request import DatasetChoice, OwnScheme, Request, VectorsChoice, dataset_tokenizer
+from tfcr.experiment.request import DatasetChoice, Request, VectorsChoice, dataset_tokenizer
 from tfcr.experiment.wordvectors import FileFacts, VectorsPlan, plan_vectors
 
 PROTOCOL = 1

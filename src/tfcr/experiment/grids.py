@@ -9,16 +9,10 @@ from tfcr.corpus.named import READY, state_of
 from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.embeddings.known import is_ready as vectors_are_ready
 from tfcr.errors import InputError, look_up
+from tfcr.experiment.gridfile import GridFile
+from tfcr.experiment.parsing import PAPER_SIZES, parse_dataset, parse_sizes, parse_vectors
 from tfcr.experiment.published import PAPER_TABLES, paper_datasets
-from tfcr.experiment.request import (
-    PAPER_SIZES,
-    GridFile,
-    Request,
-    VectorsChoice,
-    parse_dataset,
-    parse_sizes,
-    parse_vectors,
-)
+from tfcr.experiment.request import Request, VectorsChoice
 
 
 @dataclass(frozen=True)

@@ -128,8 +128,8 @@ class Results:
     def done(self, keys: Iterable[str]) -> set[tuple[str, int]]:
         """Return the folds of these cells that are finished."""
         wanted = set(keys)
-        rows = self._connection.execute("SELECT cell, fold FROM folds").fetchall()
-        return {(cell, fold) for cell, fold in rows if cell in wanted}
+        rows = self._rows("SELECT cell, fold FROM folds")
+        return {(row["cell"], row["fold"]) for row in rows if row["cell"] in wanted}
 
     @contextmanager
     def running(self, command: str) -> Iterator["Run"]:
@@ -176,9 +176,12 @@ class Results:
         return sum(claim["run"] in alive for claim in self._rows("SELECT run FROM claims"))
 
     def _rows(self, query: str) -> list[dict[str, Any]]:
-        cursor = self._connection.execute(query)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor]
+        try:
+            cursor = self._connection.execute(query)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+        except sqlite3.Error as error:
+            raise ResultsError(f"{self.path} cannot be read: {error}; take a copy, or another file") from error
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
