@@ -15,7 +15,7 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.compiled import SEEN, START, STOP, count_documents, fill_slots
+from tfcr.compiled import SEEN, count_documents, fill_slots
 from tfcr.machine import n_threads
 from tfcr.tokenizers import Tokenizer
 from tfcr.wordlist import decode_words, encode_words
@@ -68,8 +68,9 @@ class _Counter:
         self.arena = text.copy()
         self.used = len(text)
         self.n_words = len(offsets) - 1
-        self.known = np.zeros((self.n_words, 4), np.int64)
-        self.known[:, START], self.known[:, STOP] = offsets[:-1], offsets[1:]
+        self.offsets = offsets.astype(np.int64)
+        self.last = np.zeros((self.n_words, 2), np.int32)
+        self.room = np.empty((2, 0), np.int32)
         self.entries: list[NDArray[np.int32]] = []
         self.counts: list[NDArray[np.int32]] = []
         self.sizes: list[NDArray[np.int64]] = []
@@ -88,23 +89,24 @@ class _Counter:
 
     def words(self) -> list[str]:
         """Return the words in the order of their numbers."""
-        offsets = np.concatenate([[0], self.known[: self.n_words, STOP]])
-        return decode_words(self.arena[: self.used], offsets)
+        return decode_words(self.arena[: self.used], self.offsets[: self.n_words + 1])
 
     def _count_batch(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> None:
         n_documents = len(starts) - 1
         room = len(text) // 2 + n_documents + 1
-        entries, counts = np.empty(room, np.int32), np.empty(room, np.int32)
+        if room > len(self.room[0]):
+            self.room = np.empty((2, room), np.int32)
+        entries, counts = self.room  # the same memory for every batch: new pages are slow
         entry_starts, lengths = np.zeros(n_documents + 1, np.int64), np.empty(n_documents, np.int64)
         longest = int(np.diff(starts).max(initial=0))
         state = np.array([self.used, self.n_words, 0])
         document = 0
         self._make_room(longest)
-        self.known[:, SEEN] = -1
+        self.last[:, SEEN] = -1
         while True:
             document = count_documents(
-                text, starts, document, self.actions, self.adding, self.slots, self.arena, self.known,
-                entries, counts, entry_starts, lengths, state,
+                text, starts, document, self.actions, self.adding, self.slots, self.arena, self.offsets,
+                self.last, entries, counts, entry_starts, lengths, state,
             )  # fmt: skip
             self.used, self.n_words = int(state[0]), int(state[1])
             if document == n_documents:
@@ -121,15 +123,16 @@ class _Counter:
         tokens = (document_bytes + 1) // 2 if self.adding else 0
         if self.used + document_bytes + 4 > len(self.arena):
             self.arena = _grown(self.arena, 2 * (self.used + document_bytes) + (1 << 16))
-        if self.n_words + tokens > len(self.known):
-            self.known = _grown(self.known, 2 * (self.n_words + tokens) + (1 << 12))
+        if self.n_words + tokens > len(self.last):
+            self.last = _grown(self.last, 2 * (self.n_words + tokens) + (1 << 12))
+            self.offsets = _grown(self.offsets, len(self.last) + 1)
         if 2 * (self.n_words + tokens) > len(self.slots):
             self._make_slots(2 * (self.n_words + tokens))
 
     def _make_slots(self, at_least: int) -> None:
         size = 1 << max(16, (2 * max(at_least, 2 * self.n_words)).bit_length())
-        self.slots = np.zeros(size, np.uint64)
-        fill_slots(self.arena, self.known, self.n_words, self.slots)
+        self.slots = np.zeros((size, 2), np.uint64)
+        fill_slots(self.arena, self.offsets, self.n_words, self.slots)
 
 
 def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -146,10 +149,7 @@ def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 def _merged(counters: Sequence[_Counter], vocabulary: Sequence[str] | None) -> CountedBytes:
     """Give the words of all threads one numbering, in sorted order, and put their documents one after the other."""
     if vocabulary is None:
-        found = [counter.words() for counter in counters]
-        words: Sequence[str] = _sorted_union(found)
-        numbers = dict(zip(words, range(len(words)), strict=True))
-        places = [np.fromiter(map(numbers.__getitem__, names), np.int32, len(names)) for names in found]
+        words, places = _sorted_union([counter.words() for counter in counters])
     else:
         words = vocabulary
         places = [np.arange(len(words), dtype=np.int32) for _ in counters]
@@ -165,12 +165,20 @@ def _merged(counters: Sequence[_Counter], vocabulary: Sequence[str] | None) -> C
     return CountedBytes(words, matrix, np.concatenate(lengths) if lengths else np.zeros(0, np.int64))
 
 
-def _sorted_union(lists: Sequence[list[str]]) -> list[str]:
-    """Return all different words, sorted by code point, which is the order of their UTF-8 bytes."""
+def _sorted_union(lists: Sequence[list[str]]) -> tuple[Sequence[str], list[NDArray[np.int32]]]:
+    """Return all different words, sorted by code point (the order of UTF-8 bytes), and the lists' places there."""
     try:
-        return pl.concat([pl.Series(words, dtype=pl.String) for words in lists]).unique().sort().to_list()
+        every = pl.concat([pl.Series(words, dtype=pl.String) for words in lists])
     except UnicodeEncodeError:  # lone surrogates, which polars cannot hold
-        return sorted(set().union(*lists))
+        united = sorted(set().union(*lists))
+        numbers = dict(zip(united, range(len(united)), strict=True))
+        return united, [np.array([numbers[word] for word in words], np.int32) for words in lists]
+    order = every.arg_sort().to_numpy()
+    ordered = every.gather(order)
+    new = (ordered != ordered.shift()).fill_null(value=True)
+    places = np.empty(len(every), np.int32)
+    places[order] = np.cumsum(new.to_numpy()) - 1
+    return ordered.filter(new).to_list(), np.split(places, np.cumsum([len(words) for words in lists])[:-1])
 
 
 def _grown(array: NDArray[T], size: int) -> NDArray[T]:

@@ -14,9 +14,9 @@ compiling.use_cache(kernel_cache())  # before any kernel is imported
 
 from tfcr.kernels.averages import add_up_vectors  # noqa: E402
 from tfcr.kernels.descent import descend_once  # noqa: E402
-from tfcr.kernels.tokens import SEEN, START, STOP, count_documents, fill_slots  # noqa: E402
+from tfcr.kernels.tokens import SEEN, count_documents, fill_slots  # noqa: E402
 
-__all__ = ["SEEN", "START", "STOP", "add_up_vectors", "count_documents", "descend_once", "fill_slots", "in_threads"]
+__all__ = ["SEEN", "add_up_vectors", "count_documents", "descend_once", "fill_slots", "in_threads"]
 
 CHUNKS = 16
 """Pieces of work for each thread: short ones, so that Ctrl-C need not wait and no thread is left with the rest."""
