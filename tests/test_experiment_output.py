@@ -282,3 +282,14 @@ def test_a_run_from_the_command_line(run: Run, data: Path, tmp_path: Path) -> No
     scores = {row["scheme"]: row for row in rows[0]["scores"]}
     assert scores["ones"]["mean"] == scores["none"]["mean"]
     assert (scores["tfcr"]["published"], scores["ones"]["published"]) == (0.928, None)
+
+
+def test_the_time_left_in_words() -> None:
+    from tfcr.cli.experiment import _time
+
+    assert [_time(seconds) for seconds in (None, 20, 600, 7500)] == [
+        "",
+        "about 20 s left",
+        "about 10 min left",
+        "about 2 h 5 min left",
+    ]

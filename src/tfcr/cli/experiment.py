@@ -363,7 +363,7 @@ def _standing_bar() -> "Iterator[Callable[[Standing], None]]":
             bar.update(
                 task, description=standing.doing, completed=standing.done, total=standing.total or None, left=left
             )
-            if not shown and standing.total and time.monotonic() - told > BETWEEN_NOTES:
+            if not shown and left and time.monotonic() - told > BETWEEN_NOTES:
                 told = time.monotonic()
                 note(f"{standing.done} of {standing.total} folds done, {left}")
 
@@ -373,5 +373,7 @@ def _standing_bar() -> "Iterator[Callable[[Standing], None]]":
 def _time(seconds: float | None) -> str:
     if seconds is None:
         return ""
+    if seconds < 90:
+        return f"about {seconds:.0f} s left"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"about {hours} h {minutes} min left" if hours else f"about {minutes} min left"
