@@ -273,6 +273,11 @@ def test_every_command_shows_an_example(run: Run) -> None:
         ["datasets", "list"],
         ["datasets", "info"],
         ["datasets", "fetch"],
+        ["experiment", "run"],
+        ["experiment", "table"],
+        ["experiment", "curve"],
+        ["experiment", "report"],
+        ["experiment", "status"],
     ]:
         shown = run(*command, "--help")
         assert shown.status == 0

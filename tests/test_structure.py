@@ -39,6 +39,8 @@ STAGES = [
     "model",
     "evaluation",
     "tabular",
+    "experiment",
+    "report",
     "cli",
 ]
 

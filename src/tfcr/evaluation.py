@@ -1,7 +1,7 @@
 """How good a classifier is: cross-validation, and scores on labelled texts."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -199,7 +199,7 @@ def cross_validate_prepared(
     probabilities = np.zeros(len(labels))
     tested = np.zeros(len(labels), np.int64)
     scores = []
-    for number, (train, test) in enumerate(_splits(labels, groups, folds, seed)):
+    for number, (train, test) in enumerate(splits(labels, groups, folds, seed)):
         fitted = clone(model)
         fitted.fit_counted(prepared.documents.rows(train), labels[train], np.ones(len(train)), prepared.embeddings)
         predicted[test], probabilities[test] = fitted.predict_counted(prepared.documents.rows(test))
@@ -210,9 +210,10 @@ def cross_validate_prepared(
     return Evaluation(labels, predicted, probabilities, tested, tuple(scores))
 
 
-def _splits(
-    labels: NDArray[Any], groups: list[Any] | None, folds: int, seed: int
+def splits(
+    labels: NDArray[Any], groups: Sequence[Any] | None, folds: int, seed: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the places of the training and the test documents of each fold: stratified, shuffled, seeded."""
     places = np.arange(len(labels))
     if groups is None:
         yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(places, labels)

@@ -16,7 +16,13 @@ UNKNOWN_MEMORY = 8 * 10**9
 
 
 def n_threads() -> int:
-    """Return the number of processors that this process may use."""
+    """Return the number of processors that this process may use: what TFCR_THREADS says, or all there are."""
+    given = os.environ.get("TFCR_THREADS", "")
+    return max(1, int(given)) if given.isdecimal() else n_processors()
+
+
+def n_processors() -> int:
+    """Return the number of processors that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

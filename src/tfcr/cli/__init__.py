@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tfcr.cli import datasets, demo, embeddings, evaluate, explain, predict, train, words
+from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, predict, train, words
 from tfcr.cli.output import note
 from tfcr.errors import TfcrError
 
@@ -43,6 +43,7 @@ def options(
 
 app.add_typer(embeddings.app, name="embeddings")
 app.add_typer(datasets.app, name="datasets")
+app.add_typer(experiment.app, name="experiment")
 
 
 def main() -> None:

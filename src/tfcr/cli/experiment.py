@@ -1,0 +1,379 @@
+"""``tfcr experiment run|table|curve|report|status``."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from tfcr.cli.options import Json, with_options
+from tfcr.cli.output import note, print_json, print_table
+
+if TYPE_CHECKING:
+    from tfcr.experiment.run import Standing
+    from tfcr.experiment.summary import Figure
+
+app = typer.Typer(help="The paper's experiments, or your own in the same grid.", no_args_is_help=True)
+
+ResultsFile = Annotated[str, typer.Option("--results", help="File that holds the results (SQLite).")]
+OneProfile = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--profile", help="Only this profile: equations or published."),
+]
+DEFAULT_RESULTS = "experiments.sqlite"
+BETWEEN_NOTES = 60.0
+"""Seconds between two notes on progress where no moving bar can be shown."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is crossed with what; what is not given is the paper's, or the file's."""
+
+    datasets: Annotated[
+        Optional[str],  # noqa: UP045 - typer reads it at run time
+        typer.Option("--datasets", help="Datasets or data files, as in 20ng,hate=davidson: a stand-in, by name."),
+    ] = None
+    schemes: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--schemes", help="Weighting schemes.", show_default="none,tfidf,kld,tftrr,tfcr"),
+    ] = None
+    embeddings: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--embeddings", help="w2v, known names or files, as in w2v,wglove=glove.6B.100d.txt."),
+    ] = None
+    heads: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--heads", help="Classifiers: svm, lr, ridge.", show_default="svm,lr"),
+    ] = None
+    sizes: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--sizes", help="Training sizes: numbers, FIRST:LAST:STEP, all.", show_default="all"),
+    ] = None
+    folds: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--folds", help="Folds, or the first of them, as in 3/10.", show_default="10"),
+    ] = None
+    profile: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--profile",
+            help="equations (the printed formulas), published (the author's program), or both with a comma.",
+            show_default="equations",
+        ),
+    ] = None
+    seeds: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--seeds", help="Seeds of all randomness, one repeat each.", show_default="0"),
+    ] = None
+    sample: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--sample", help="At most so many documents of each dataset.", show_default="100000"),
+    ] = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what was given, as parameters of a Request."""
+        from tfcr.experiment.parsing import (
+            parse_dataset,
+            parse_folds,
+            parse_names,
+            parse_numbers,
+            parse_sizes,
+            parse_vectors,
+        )
+
+        parsers: dict[str, Callable[[str], dict[str, Any]]] = {
+            "datasets": lambda text: {"datasets": tuple(map(parse_dataset, parse_names(text)))},
+            "schemes": lambda text: {"schemes": parse_names(text)},
+            "embeddings": lambda text: {"embeddings": tuple(map(parse_vectors, parse_names(text)))},
+            "heads": lambda text: {"heads": parse_names(text)},
+            "sizes": lambda text: {"sizes": parse_sizes(text)},
+            "folds": lambda text: dict(zip(("folds", "first_folds"), parse_folds(text), strict=True)),
+            "profile": lambda text: {"profiles": parse_names(text)},
+            "seeds": lambda text: {"seeds": parse_numbers(text, "seeds")},
+        }
+        found: dict[str, Any] = {} if self.sample is None else {"sample": self.sample}
+        for name, parse in parsers.items():
+            text = getattr(self, name)
+            if text is not None:
+                found |= parse(text)
+        return found
+
+
+@dataclass(frozen=True)
+class InDomain:
+    """How in-domain word2vec is trained."""
+
+    dimensions: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--dimensions", help="Of in-domain word2vec.", min=1, show_default="100"),
+    ] = None
+    window: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--window", help="Words of context to either side.", min=1, show_default="5"),
+    ] = None
+    epochs: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--epochs", help="Times to go through the texts.", min=1, show_default="10"),
+    ] = None
+    skip_gram: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option("--skip-gram/--cbow", help="Kind of word2vec.", show_default="cbow"),
+    ] = None
+    min_count: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--min-count", help="Rarer words get no vector.", min=1, show_default="2"),
+    ] = None
+    trained_on: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--w2v-from",
+            help="What in-domain word2vec sees: dataset (all its text, no labels) or train (each training part).",
+            show_default="dataset",
+        ),
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """Return what was given."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@app.command()
+@with_options
+def run(
+    grid: Grid,
+    in_domain: InDomain,
+    file: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(metavar="[FILE.toml]", help="An experiment of your own.", show_default=False),
+    ] = None,
+    table: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--table", help="The paper's table 1 (w2v; svm, lr) or 2 (four models; lr)."),
+    ] = None,
+    curve: Annotated[bool, typer.Option("--curve", help="The paper's figure: sizes from 1,000 to 90,000, lr.")] = False,
+    scheme_from: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--scheme-from", help="A scheme of your own: FILE.py:FUNCTION or MODULE:FUNCTION."),
+    ] = None,
+    processes: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--processes", help="Cells that run at once.", min=1, show_default="one a processor"),
+    ] = None,
+    results: ResultsFile = DEFAULT_RESULTS,
+    json: Json = False,
+) -> None:
+    """Run a part of the paper's grid, or your own; what is done already is not run again, so it may be stopped.
+
+    \b
+    tfcr experiment run --table 1 --datasets 20ng,semeval --profile equations,published
+    tfcr experiment run --table 2 --embeddings wglove=glove.6B.100d.txt --datasets 20ng
+    tfcr experiment run --curve --datasets 20ng --folds 3/10 --sizes 1000:10000:1000,15000:90000:5000,all
+    tfcr experiment run my.toml --scheme-from my_schemes.py:square_root
+    """
+    import shlex
+    import sys
+    from dataclasses import replace
+
+    from tfcr.experiment.gridfile import read_grid
+    from tfcr.experiment.grids import ask
+    from tfcr.experiment.own import own_scheme
+    from tfcr.experiment.request import with_own_schemes
+    from tfcr.experiment.run import Teller, run_experiment
+    from tfcr.experiment.store import open_results
+    from tfcr.machine import n_processors
+
+    asked = ask(table=table, curve=curve, file=read_grid(file) if file else None, given=grid.parameters())
+    request = with_own_schemes(asked.request, [own_scheme(text) for text in scheme_from or ()])
+    request = replace(request, word2vec=replace(request.word2vec, **in_domain.given()))
+    request.check()
+    for line in asked.notes:
+        note(line)
+    opened = open_results(results, make=True)
+    try:
+        with _standing_bar() as show:
+            outcome = run_experiment(
+                request,
+                opened,
+                processes=processes or n_processors(),
+                command=f"tfcr {shlex.join(sys.argv[1:])}",
+                teller=Teller(note, show),
+            )
+    finally:
+        opened.close()
+    if json:
+        print_json({"results": results, **vars(outcome)})
+        return
+    print(
+        f"{outcome.cells} cells, {outcome.folds_before + outcome.folds_run} folds: "
+        f"{outcome.folds_before} were there, {outcome.folds_run} run now"
+    )
+    print(f"Next: tfcr experiment table --results {results}")
+
+
+@app.command()
+def table(
+    results: ResultsFile = DEFAULT_RESULTS,
+    table: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--table", help="Only what the paper's table 1 or 2 shows."),
+    ] = None,
+    profile: OneProfile = None,
+    format: Annotated[str, typer.Option("--format", help="text, markdown, latex, csv or json.")] = "text",
+    json: Json = False,
+) -> None:
+    """Print our scores beside the published ones, with spread, coverage and tests.
+
+    \b
+    tfcr experiment table --table 1 --format markdown
+    """
+    from tfcr.errors import ResultsError, look_up
+    from tfcr.experiment.store import open_results
+    from tfcr.experiment.summary import summarise
+    from tfcr.experiment.tables import TABLE_FORMATS, select
+
+    write = look_up(TABLE_FORMATS, "json" if json else format, "format")
+    opened = open_results(results)
+    groups = select(summarise(opened.cells()), table=table, profile=profile)
+    opened.close()
+    if not groups:
+        raise ResultsError(f"{results} holds no finished cell of that table or profile; see: tfcr experiment status")
+    print(write(groups))
+
+
+@app.command()
+def curve(
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Picture to write: .png, .svg or .pdf.", show_default=False)
+    ],
+    results: ResultsFile = DEFAULT_RESULTS,
+    profile: OneProfile = None,
+    head: Annotated[Optional[str], typer.Option("--head", help="Only this classifier.")] = None,  # noqa: UP045
+    embeddings: Annotated[
+        Optional[str], typer.Option("--embeddings", help="Only these vectors.")  # noqa: UP045
+    ] = None,
+) -> None:
+    """Draw macro-F1 against training size, one panel for each dataset, one line for each scheme.
+
+    \b
+    tfcr experiment curve -o curves.png
+    """
+    from pathlib import Path
+
+    from tfcr.errors import look_up
+    from tfcr.experiment.store import open_results
+    from tfcr.experiment.summary import summarise_curves
+    from tfcr.files import write_file
+    from tfcr.report import PICTURE_FORMATS, draw_curves
+
+    kind = Path(output).suffix.removeprefix(".").lower()
+    look_up(PICTURE_FORMATS, kind, "format of a picture")
+    opened = open_results(results)
+    figures = summarise_curves(opened.cells())
+    opened.close()
+    wanted = {"profile": profile, "head": head, "embedding": embeddings}
+    chosen = _one_figure(figures, {name: value for name, value in wanted.items() if value}, results)
+    write_file(Path(output), draw_curves(chosen, kind))
+    for line in chosen.notes:
+        note(line)
+    print(f"{chosen.place.title}: {len(chosen.panels)} panels written to {output}")
+
+
+def _one_figure(figures: "list[Figure]", wanted: dict[str, str], results: str) -> "Figure":
+    from tfcr.errors import ResultsError
+
+    kept = [figure for figure in figures if all(getattr(figure.place, name) == value for name, value in wanted.items())]
+    if not kept:
+        raise ResultsError(f"{results} holds no curve of two sizes or more; run: tfcr experiment run --curve")
+    if len(kept) > 1:
+        titles = "; ".join(figure.place.title for figure in kept)
+        raise ResultsError(f"found {len(kept)} figures ({titles}); choose with --profile, --head, --embeddings")
+    return kept[0]
+
+
+@app.command()
+def report(
+    output: Annotated[str, typer.Option("--output", "-o", help="Page to write.")] = "experiments.html",
+    results: ResultsFile = DEFAULT_RESULTS,
+) -> None:
+    """Write one HTML page with tables, curves, settings, versions, and how to run it again.
+
+    \b
+    tfcr experiment report -o report.html
+    """
+    from pathlib import Path
+
+    from tfcr.experiment.store import open_results
+    from tfcr.files import write_file
+    from tfcr.report import report_page
+
+    opened = open_results(results)
+    page = report_page(opened)
+    opened.close()
+    write_file(Path(output), page.encode("utf-8"))
+    print(f"written to {output}")
+
+
+@app.command()
+def status(results: ResultsFile = DEFAULT_RESULTS, json: Json = False) -> None:
+    """Tell what is done and what is left.
+
+    \b
+    tfcr experiment status
+    """
+    from tfcr.experiment.store import open_results
+    from tfcr.experiment.summary import progress_of
+
+    opened = open_results(results)
+    rows = progress_of(opened.cells())
+    running = opened.under_way()
+    opened.close()
+    if json:
+        print_json({"results": results, "folds_under_way": running, "rows": [vars(row) for row in rows]})
+        return
+    columns = ("profile", "dataset", "vectors", "head", "cells", "done", "folds", "folds left", "seconds")
+    print_table(columns, [tuple(vars(row).values()) for row in rows])
+    left = sum(row.folds_left for row in rows)
+    print(f"\n{left} folds left, {running} of them under way" if left else "\nall done")
+
+
+@contextmanager
+def _standing_bar() -> "Iterator[Callable[[Standing], None]]":
+    """Show how far a run is on standard error: a moving bar, or a note a minute in a log."""
+    import sys
+    import time
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    shown = sys.stderr.isatty()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    told = time.monotonic()
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown) as bar:
+        task = bar.add_task("", total=None, left="")
+
+        def show(standing: "Standing") -> None:
+            nonlocal told
+            left = _time(standing.seconds_left)
+            bar.update(
+                task, description=standing.doing, completed=standing.done, total=standing.total or None, left=left
+            )
+            if not shown and left and time.monotonic() - told > BETWEEN_NOTES:
+                told = time.monotonic()
+                note(f"{standing.done} of {standing.total} folds done, {left}")
+
+        yield show
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    if seconds < 90:
+        return f"about {seconds:.0f} s left"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"about {hours} h {minutes} min left" if hours else f"about {minutes} min left"

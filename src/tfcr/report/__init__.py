@@ -1,0 +1,14 @@
+"""Pictures and pages of results. They need the extra ``report``; this is its door."""
+
+from tfcr.errors import MissingExtraError
+
+try:
+    import jinja2  # noqa: F401
+    import matplotlib  # noqa: F401
+except ImportError:
+    raise MissingExtraError("drawing curves and writing reports", "report") from None
+
+from tfcr.report.curves import PICTURE_FORMATS, draw_curves
+from tfcr.report.page import report_page
+
+__all__ = ["PICTURE_FORMATS", "draw_curves", "report_page"]

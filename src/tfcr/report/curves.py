@@ -1,0 +1,109 @@
+"""Learning curves: one panel for each dataset, one line for each scheme, a band over the folds.
+
+Lines differ in colour, in dashes and in marks, so that they can be told apart in print and by the colour-blind; the
+colours are those of Okabe and Ito.
+"""
+
+import io
+from itertools import cycle
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Picture
+
+from tfcr.experiment.profiles import PAPER_SCHEMES
+from tfcr.experiment.summary import Curve, Figure
+
+PICTURE_FORMATS: dict[str, dict[str, Any]] = {
+    # dates would make the same picture another file
+    "png": {"dpi": 160},
+    "svg": {"metadata": {"Date": None, "Creator": None}},
+    "pdf": {"metadata": {"CreationDate": None}},
+}
+PANELS_A_ROW = 3
+
+
+class Look(NamedTuple):
+    """How a line is drawn."""
+
+    colour: str
+    dashes: str | tuple[int, tuple[int, ...]]
+    mark: str
+
+
+LOOKS = (
+    Look("#000000", ":", "o"),
+    Look("#E69F00", "--", "s"),
+    Look("#009E73", "-.", "^"),
+    Look("#0072B2", (0, (5, 1)), "D"),
+    Look("#D55E00", "-", "v"),
+    Look("#CC79A7", (0, (3, 1, 1, 1)), "P"),
+    Look("#56B4E9", (0, (1, 1)), "X"),
+)
+
+
+def draw_curves(figure: Figure, kind: str) -> bytes:
+    """Return the learning curves as a picture; `kind` is a name of PICTURE_FORMATS."""
+    settings: Any = {
+        "svg.hashsalt": figure.place.title,  # pictures of one page must not share names
+        "text.parse_math": False,
+        "font.size": 8,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    }
+    with mpl.rc_context(settings):
+        picture = _draw(figure)
+        content = io.BytesIO()
+        picture.savefig(content, format=kind, **PICTURE_FORMATS[kind])
+    return content.getvalue()
+
+
+def _draw(figure: Figure) -> Picture:
+    columns = min(PANELS_A_ROW, len(figure.panels))
+    rows = -(-len(figure.panels) // columns)
+    picture = Picture(figsize=(3.2 * columns + 0.4, 2.5 * rows + 0.9), layout="constrained")
+    looks = scheme_looks(figure)
+    axes = picture.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for panel, (dataset, curves) in zip(axes, figure.panels.items(), strict=False):
+        _draw_panel(panel, dataset, curves, looks)
+    for panel in axes[len(figure.panels) :]:
+        panel.set_axis_off()
+    lines = {name: line for panel in axes for line, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+    width = min(len(looks), 4 * columns)
+    picture.legend([lines[name] for name in looks], list(looks), loc="outside lower center", ncols=width, frameon=False)
+    return picture
+
+
+def scheme_looks(figure: Figure) -> dict[str, Look]:
+    """Return how each scheme is drawn: the paper's always alike, others with what is left."""
+    names = dict.fromkeys(name for curves in figure.panels.values() for name in curves)
+    left = cycle(LOOKS[len(PAPER_SCHEMES) :])
+    paper = dict(zip(PAPER_SCHEMES, LOOKS, strict=False))
+    known = [name for name in PAPER_SCHEMES if name in names]
+    return {name: paper.get(name) or next(left) for name in [*known, *(name for name in names if name not in known)]}
+
+
+def _draw_panel(panel: Axes, dataset: str, curves: dict[str, Curve], looks: dict[str, Look]) -> None:
+    for scheme, look in looks.items():
+        if scheme not in curves:
+            continue
+        curve = curves[scheme]
+        below = [mean - spread for mean, spread in zip(curve.means, curve.spreads, strict=True)]
+        above = [mean + spread for mean, spread in zip(curve.means, curve.spreads, strict=True)]
+        panel.fill_between(curve.sizes, below, above, color=look.colour, alpha=0.15, linewidth=0)
+        panel.plot(
+            curve.sizes,
+            curve.means,
+            color=look.colour,
+            linestyle=look.dashes,
+            marker=look.mark,
+            markersize=3,
+            markevery=max(1, len(curve.sizes) // 10),
+            linewidth=1.1,
+            label=scheme,
+        )
+    panel.set_title(dataset)
+    panel.set_xlabel("training documents")
+    panel.set_ylabel("macro-F1")
+    panel.grid(alpha=0.25, linewidth=0.5)
