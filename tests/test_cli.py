@@ -1,8 +1,10 @@
 """Every command through the real entry point, and what each kind of bad input gets."""
 
+import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,13 +13,15 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from tests.conftest import random_corpus
 from tfcr import cli, load
+from tfcr.corpus import pieces
 from tfcr.embeddings import Embeddings
 from tfcr.schemes import SCHEMES
 
@@ -141,6 +145,69 @@ def test_no_arguments_and_the_version(run: Run) -> None:
     assert result.status == 2
     assert "\n  train " in result.err
     assert run("--version").out.startswith("tfcr ")
+
+
+PIECES: dict[str, tuple[str, list[str]]] = {
+    "data.csv": ("text,id\n" + "".join(f'"w{n % 3}_1, ""w{n % 3}_2""\nw{n % 3}_3",{n:03}\n' for n in range(60)), []),
+    "bare.csv": ("".join(f"w{n % 3}_1 w{n % 3}_2;{n:03}\n" for n in range(60)), ["--no-header", "--text", "1"]),
+    "data.tsv": ("text\tid\n" + "".join(f"w{n % 3}_1 w{n % 3}_2\t{n:03}\n" for n in range(60)), []),
+    "data.jsonl": ("".join(json.dumps({"text": f"w{n % 3}_1 w{n % 3}_2", "id": n}) + "\n" for n in range(60)), []),
+    "data.txt": ("".join(f"__label__x w{n % 3}_1 w{n % 3}_2\n" for n in range(60)), []),
+    "data.csv.gz": ("text,id\n" + "".join(f"w{n % 3}_1 w{n % 3}_2,{n:03}\n" for n in range(60)), []),
+}
+
+
+@pytest.mark.parametrize("name", PIECES)
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_predict_reads_large_files_in_pieces(
+    run: Run, model: Path, name: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content, options = PIECES[name]
+    new = tmp_path / name
+    new.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    whole, in_pieces = tmp_path / f"whole.{ending}", tmp_path / f"pieces.{ending}"
+    run("predict", model, new, "-o", whole, *options)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 200)
+    result = run("predict", model, new, "-o", in_pieces, *options)
+    assert "in pieces" in result.err
+    read: Any = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[ending]
+    found, expected = read(in_pieces), read(whole)
+    assert found.height == 60
+    assert_frame_equal(found, expected)
+    assert found["predicted"].to_list()[:3] == ["class 0", "class 1", "class 2"]
+
+
+def test_pieces_of_parquet_and_of_several_files(
+    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 200)
+    monkeypatch.setattr(pieces, "PARQUET_ROWS", 7)
+    frame = pl.DataFrame({"text": [f"w{n % 3}_1 w{n % 3}_2" for n in range(30)], "id": range(30)})
+    frame.write_parquet(tmp_path / "a.parquet")
+    (tmp_path / "b.csv").write_text("text,more\n" + "w1_1 w1_2,x\n" * 30)
+    run("predict", model, tmp_path / "a.parquet", "-o", tmp_path / "one.csv")
+    assert pl.read_csv(tmp_path / "one.csv")["id"].to_list() == list(range(30))
+    run("predict", model, tmp_path / "a.parquet", tmp_path / "b.csv", "-o", tmp_path / "two.csv")
+    both = pl.read_csv(tmp_path / "two.csv")
+    assert both.columns == ["text", "id", "more", "predicted", "probability", "unknown_words"]
+    assert both.height == 60
+    assert both["predicted"].to_list()[-1] == "class 1"
+
+
+def test_an_error_in_a_piece_names_the_file_and_leaves_nothing(
+    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 200)
+    new = tmp_path / "new.csv"
+    new.write_text("text,id\n" + "w0_1,1\n" * 100 + "w0_1,1,too many\n")
+    result = run("predict", model, new, "-o", tmp_path / "out.csv")
+    assert result.status == 2
+    assert re.search(r"new\.csv, after line \d+, line \d+: found 3 columns; expected 2", result.err)
+    new.write_text("".join(json.dumps({"text": "w0_1"}) + "\n" for _ in range(60)) + '{"text": "w0_1", "late": 1}\n')
+    result = run("predict", model, new, "--format", "jsonl", "-o", tmp_path / "out.csv")
+    assert result.status == 2
+    assert "found the column 'late' only after the first rows were written" in result.err
+    assert not list(tmp_path.glob("*out.csv*"))
 
 
 def test_predict_to_standard_output(run: Run, model: Path, data: Path) -> None:

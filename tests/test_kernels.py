@@ -1,5 +1,7 @@
 """Compiled code against the plain path: the same words, order and counts, whatever the text."""
 
+import csv
+import io
 import itertools
 import os
 import stat
@@ -19,7 +21,7 @@ from tfcr import TfcrClassifier, blocks, bytecounts
 from tfcr.blocks import AVERAGINGS, BLOCKS, document_vectors, make_blocks
 from tfcr.bytecounts import count_bytes
 from tfcr.bytescores import pack
-from tfcr.compiled import descend_once
+from tfcr.compiled import descend_once, last_row_end
 from tfcr.counts import DocumentWords, count_words
 from tfcr.kernels.tokens import END, KEEP, MORE, SKIP
 from tfcr.tokenizers import TOKENIZERS
@@ -131,6 +133,22 @@ def test_document_vectors_are_those_of_the_plain_path(
         patch.setattr(blocks, "WORTH_COMPILED_CODE", 0)
         fast = document_vectors(counts, lengths, made, threads)
     np.testing.assert_allclose(fast, plain, rtol=1e-4, atol=1e-5 * max(1, abs(plain).max()))
+
+
+# rows ----------------------------------------------------------------------------------------------------------------
+
+
+@given(text=st.text('ab",;\n', max_size=40), quoting=st.booleans())
+def test_a_file_is_cut_where_a_row_ends(text: str, quoting: bool) -> None:
+    def rows(part: str) -> list[list[str]]:
+        how: Any = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+        return list(csv.reader(io.StringIO(part, newline=""), quoting=how))
+
+    content = np.frombuffer(text.encode(), np.uint8)
+    for kernel in (last_row_end, last_row_end.py_func):  # type: ignore[attr-defined]
+        end = kernel(content, ord(","), quoting)
+        assert rows(text[:end]) + rows(text[end:]) == rows(text)
+        assert end > 0 or "\n" not in text or '"' in text
 
 
 # scores --------------------------------------------------------------------------------------------------------------

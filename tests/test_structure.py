@@ -39,6 +39,7 @@ STAGES = [
     "model",
     "evaluation",
     "tabular",
+    "warmup",
     "experiment",
     "report",
     "cli",

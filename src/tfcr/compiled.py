@@ -3,6 +3,7 @@
 Importing this imports numba, which takes longer than a small job: its callers do so only when the job is large.
 """
 
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,10 +11,18 @@ from tfcr.files import kernel_cache
 from tfcr.kernels import compiling
 from tfcr.machine import n_threads
 
-compiling.use_cache(kernel_cache())  # before any kernel is imported
+_cache = kernel_cache()
+compiling.use_cache(_cache)  # before any kernel is imported
+compiling.tell_compiling(
+    lambda: logging.getLogger("tfcr").warning(
+        "compiling fast code, which takes some seconds, %s",
+        "and only the first time" if _cache else "each time, since the cache folder cannot be written",
+    )
+)
 
 from tfcr.kernels.averages import add_up_vectors  # noqa: E402
 from tfcr.kernels.descent import descend_once  # noqa: E402
+from tfcr.kernels.rows import last_row_end  # noqa: E402
 from tfcr.kernels.scores import score_documents  # noqa: E402
 from tfcr.kernels.tokens import SEEN, count_documents, fill_slots  # noqa: E402
 
@@ -24,6 +33,7 @@ __all__ = [
     "descend_once",
     "fill_slots",
     "in_threads",
+    "last_row_end",
     "score_documents",
 ]
 

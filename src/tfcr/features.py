@@ -24,6 +24,9 @@ Matrix = NDArray[np.float32]
 ROWS = 4096
 """Documents worked on together, so that no second copy of the features is made."""
 
+GRAM_OPERATIONS = 20_000_000_000
+"""Multiplications of a matrix product between which Ctrl-C is heard."""
+
 
 class Features(Protocol):
     """A matrix X of shape (n_documents, n_columns), whose last column is 1, the intercept's."""
@@ -51,8 +54,10 @@ def gram(features: Features, weights: Matrix, dtype: type[np.floating[Any]]) -> 
     """Return Xᵀ diag(weights) X for weights (n_documents,), added up in `dtype`; (n_columns, n_columns)."""
     n_documents, n_columns = features.shape
     total = np.zeros((n_columns, n_columns), dtype)
-    for chunk in chunks(n_documents):
-        rows = features.take(np.arange(chunk.start, chunk.stop))
+    step = min(ROWS, max(256, GRAM_OPERATIONS // n_columns**2))
+    for start in range(0, n_documents, step):
+        chunk = np.arange(start, min(start + step, n_documents))
+        rows = features.take(chunk)
         total += rows.T @ (rows * weights[chunk, None])
     return total
 

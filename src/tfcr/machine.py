@@ -2,10 +2,15 @@
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
+from typing import Any, TypeVar
 
 from tfcr.errors import InputError
+
+T = TypeVar("T")
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)B?\s*", re.IGNORECASE)
@@ -24,6 +29,25 @@ def n_threads() -> int:
 def n_processors() -> int:
     """Return the number of processors that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def interruptible(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function that takes long in compiled code; Ctrl-C need not wait for it."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(function(*arguments))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = Thread(target=work, daemon=True)  # which does not keep the program alive
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 def memory_limit(given: float | str | None = None) -> int:

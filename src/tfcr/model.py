@@ -176,6 +176,11 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """Return the vectors to train with; ``"w2v"`` is trained on these texts."""
         return self._vectorizer().load_or_train(texts, progress)
 
+    def count(self, texts: Iterable[str]) -> DocumentWords:
+        """Return texts counted over the words that the model knows."""
+        check_is_fitted(self)
+        return count_words(texts, self.tokenizer, self.table_.words)
+
     def predict_counted(self, documents: DocumentWords) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Return the class of documents that are counted already, over whatever words, and its probability."""
         scores = self.table_.decision(documents.over(self.table_.words))

@@ -6,10 +6,11 @@ from typing import Any
 import polars as pl
 
 from tfcr.corpus.columns import joined_text
-from tfcr.counts import Progress, count_words
+from tfcr.counts import Progress
 from tfcr.model import TfcrClassifier
 
-BATCH = 5_000
+BATCH = 20_000
+"""Rows between two steps of the progress: enough for compiled code to be worth its loading."""
 ADDED = ("predicted", "probability", "unknown_words")
 
 
@@ -24,9 +25,10 @@ def predict_frame(
     texts = joined_text(frame, text)
     used = [row for row, cell in enumerate(texts) if cell is not None]
     columns: tuple[list[Any], ...] = tuple([None] * frame.height for _ in ADDED)
+    types: tuple[Any, ...] = (pl.Series(model.classes_.tolist()).dtype, pl.Float64, pl.Float64)
     for start in range(0, len(used), BATCH):
         batch = used[start : start + BATCH]
-        documents = count_words([texts[row] or "" for row in batch], model.tokenizer, model.table_.words)
+        documents = model.count([texts[row] or "" for row in batch])
         predicted, probabilities = model.predict_counted(documents)
         for column, values in zip(columns, (predicted, probabilities, documents.unknown_shares()), strict=True):
             for row, value in zip(batch, values.tolist(), strict=True):
@@ -34,7 +36,8 @@ def predict_frame(
         if progress is not None:
             progress(min(start + BATCH, len(used)), len(used))
     names = [_free_name(name, frame.columns) for name in ADDED]
-    return frame.with_columns(pl.Series(name, values) for name, values in zip(names, columns, strict=True))
+    added = zip(names, columns, types, strict=True)
+    return frame.with_columns(pl.Series(name, values, kind) for name, values, kind in added)
 
 
 def _free_name(name: str, taken: Sequence[str]) -> str:

@@ -3,13 +3,15 @@
 Nothing heavy is imported before a command runs, so that ``tfcr --help`` answers at once.
 """
 
+import logging
+import os
 import sys
 import warnings
 from typing import Annotated, Any
 
 import typer
 
-from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, predict, train, words
+from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, predict, train, warmup, words
 from tfcr.cli.output import note
 from tfcr.errors import TfcrError
 
@@ -28,7 +30,15 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (demo.demo, train.train, predict.predict, evaluate.evaluate, explain.explain, words.words):
+for command in (
+    demo.demo,
+    train.train,
+    predict.predict,
+    evaluate.evaluate,
+    explain.explain,
+    words.words,
+    warmup.warmup,
+):
     app.command()(command)
 
 
@@ -49,12 +59,14 @@ app.add_typer(experiment.app, name="experiment")
 def main() -> None:
     """Run the command line: exit status 0 when done, 2 when the input or the call is wrong, 130 after Ctrl-C."""
     warnings.showwarning = _show_warning  # type: ignore[assignment]
+    logging.getLogger("tfcr").handlers = [_Notes()]
     try:
         status = app(standalone_mode=False)
     except (TfcrError, typer.TyperException) as error:
         status = _show_help(error) if type(error).__name__ == "NoArgsIsHelpError" else _refuse(error)
     except KeyboardInterrupt:
-        status = 130
+        sys.stdout.flush()
+        os._exit(130)  # at once: nothing is half-written, and threads in compiled code need not be waited for
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away: nothing left to say
         status = 1
@@ -64,6 +76,11 @@ def main() -> None:
     except MemoryError:
         status = _refuse("not enough memory; try a smaller file, fewer dimensions, or --blocks own")
     sys.exit(status if isinstance(status, int) else 0)
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
 
 
 def _show_help(error: Any) -> int:

@@ -130,6 +130,12 @@ class Training:
     class_weight: Annotated[str, typer.Option("--class-weight", help="balanced or none.")] = "balanced"
     min_count: Annotated[float, typer.Option("--min-count", help="Rarer words weigh nothing.")] = 1
     dimensions: Annotated[int, typer.Option("--dimensions", help="Of word2vec, where trained.", min=1)] = 100
+    max_memory: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--max-memory", help="What training features may take, as in 4GB.", show_default="half of the machine's"
+        ),
+    ] = None
     seed: Annotated[int, typer.Option("--seed", help="Of all randomness.", min=0)] = 0
 
     def model(self, scheme: str, dataset: str = "") -> "TfcrClassifier":
@@ -150,6 +156,7 @@ class Training:
             class_weight=None if self.class_weight == "none" else self.class_weight,
             min_count=self.min_count,
             dimensions=self.dimensions,
+            max_memory=self.max_memory,
             random_state=self.seed,
         )
 

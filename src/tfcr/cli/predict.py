@@ -24,19 +24,27 @@ def predict(
     \b
     tfcr predict model new.csv -o labelled.csv
     """
-    from tfcr.corpus.named import load_unlabelled
-    from tfcr.corpus.writing import check_target, write_frame
+    from tfcr.corpus.named import load_pieces
+    from tfcr.corpus.writing import check_target, frame_writer
     from tfcr.model import load
     from tfcr.tabular import predict_frame
 
     check_target(output)
     classifier = load(model)
     usual = classifier.training_.get("columns", ())
-    table, columns = load_unlabelled(data, reading.options(), usual, reading.path)
-    note(table.how)
-    with progress_bar("predicting") as progress:
-        frame = predict_frame(classifier, table.frame, columns.text, progress=progress)
-    missing = frame[frame.columns[-3]].null_count()
+    rows = missing = 0
+    pieces = load_pieces(data, reading.options(), usual, reading.path)
+    with progress_bar("predicting") as progress, frame_writer(output, "jsonl" if json else "csv") as write:
+        for table, columns in pieces:
+            note(table.how)
+            before = rows
+
+            def tell(done: int, total: int) -> None:
+                progress(before + done, before + total)  # noqa: B023 - called within this piece
+
+            frame = predict_frame(classifier, table.frame, columns.text, progress=tell)
+            write(frame)
+            rows += frame.height
+            missing += frame[frame.columns[-3]].null_count()
     if missing:
-        note(f"{missing} of {frame.height} rows have no text and get no prediction")
-    write_frame(frame, output, "jsonl" if json else "csv")
+        note(f"{missing} of {rows} rows have no text and get no prediction")

@@ -24,7 +24,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
     with as_utf8(path, encoding) as text:
         if not text.stat().st_size:
             raise DataError(f"{path} is empty; expected labelled texts")
-        separator = _given_separator(options) or detect_separator(text, quoting=options.quoting)
+        separator = given_separator(options) or detect_separator(text, quoting=options.quoting)
         frame = _split_lines(text, separator, options.columns) if options.columns else None
         if frame is None:
             frame = _read_by_polars(text, separator, options)
@@ -43,7 +43,8 @@ def _line_breaks(text: Path) -> int:
         return sum(1 for line in file if line.strip())
 
 
-def _given_separator(options: ReadOptions) -> str | None:
+def given_separator(options: ReadOptions) -> str | None:
+    """Return the separator that the user gave, by name or as it is."""
     if options.separator is None:
         return "\t" if options.format == "tsv" else None
     names = {name: character for character, name in SEPARATORS.items()}

@@ -12,6 +12,7 @@ import polars as pl
 
 from tfcr.corpus.columns import Columns, Corpus, choose_columns, make_corpus
 from tfcr.corpus.options import ReadOptions, Table
+from tfcr.corpus.pieces import table_pieces
 from tfcr.corpus.tables import read_label_lines, read_table
 from tfcr.errors import DataError
 
@@ -65,6 +66,37 @@ def read_unlabelled(
 ) -> tuple[Table, Columns]:
     """Read files whose labels do not matter; the `usual` columns hold the text where none are given."""
     return read_tables(paths, replace(options, usual=tuple(usual)), labelled=False)
+
+
+def read_pieces(
+    paths: Sequence[str | Path], options: ReadOptions, usual: Sequence[str] = ()
+) -> Iterator[tuple[Table, Columns]]:
+    """Read files whose labels do not matter, piece by piece: in constant memory, however large they are.
+
+    All pieces have the columns that the files begin with.
+    """
+    names = _columns_of_all(paths, options) if len(paths) > 1 else None
+    for path in paths:
+        with _as_file(path) as file:
+            for number, table in enumerate(table_pieces(file, options)):
+                chosen = _with_usual(replace(options, usual=tuple(usual)), table.frame.columns, str(path))
+                columns = choose_columns(table.frame, chosen, str(path), labelled=False)
+                how = f"{path}: {table.how}; {_described(columns)}" if number == 0 else ""
+                frame = table.frame if names is None else _with_columns(table.frame, names)
+                yield Table(frame, how), columns
+
+
+def _columns_of_all(paths: Sequence[str | Path], options: ReadOptions) -> list[str]:
+    if STANDARD_INPUT in map(str, paths):
+        raise DataError("found standard input among several files; expected it alone, or files only")
+    found = [next(table_pieces(Path(path), options)).frame.columns for path in paths]
+    return list(dict.fromkeys(name for columns in found for name in columns))
+
+
+def _with_columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return the table with these columns, as text; those that it lacks are empty."""
+    absent = [pl.lit(None, pl.String).alias(name) for name in names if name not in frame.columns]
+    return frame.with_columns(absent).select(names).cast(pl.String, strict=False)
 
 
 def _with_usual(options: ReadOptions, columns: Sequence[str], name: str) -> ReadOptions:

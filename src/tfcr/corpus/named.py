@@ -9,7 +9,7 @@ import polars as pl
 
 from tfcr.corpus.columns import Columns, Corpus, joined_text
 from tfcr.corpus.datasets import DATASETS, Dataset
-from tfcr.corpus.loading import read_corpus, read_unlabelled
+from tfcr.corpus.loading import read_corpus, read_pieces, read_unlabelled
 from tfcr.corpus.options import ReadOptions, Table
 from tfcr.corpus.originals import Row
 from tfcr.download import download
@@ -55,6 +55,16 @@ def load_unlabelled(
     corpus = load_dataset(sources[0], path)
     frame = pl.DataFrame({"text": corpus.texts, "label": corpus.labels})
     return Table(frame, f"{corpus.name}: {len(corpus):,} documents"), Columns(("text",), None, None)
+
+
+def load_pieces(
+    sources: Sequence[str], options: ReadOptions, usual: Sequence[str] = (), path: str | Path | None = None
+) -> Iterator[tuple[Table, Columns]]:
+    """Return the same piece by piece; only files are larger than memory."""
+    if _is_name(sources, path):
+        yield load_unlabelled(sources, options, usual, path)
+    else:
+        yield from read_pieces(sources, options, usual)
 
 
 def load_texts(sources: Sequence[str], options: ReadOptions, path: str | Path | None = None) -> tuple[list[str], str]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tfcr.features import Features, chunks, gram
 from tfcr.heads.base import Solution, Targets
+from tfcr.machine import interruptible
 
 STRENGTHS = np.logspace(-3, 4, 22)
 """The regularisation that is tried, on features whose rows have a mean squared length of 1."""
@@ -31,7 +32,7 @@ class RidgeHead:
         """Fit the outputs at the strength with the least leave-one-out error; there is nothing to start from."""
         weights = targets.document_weights().astype(np.float32)
         signs = targets.signs(outputs)
-        values, directions = np.linalg.eigh(gram(features, weights, np.float64))
+        values, directions = interruptible(np.linalg.eigh, gram(features, weights, np.float64))
         values = np.maximum(values, 0)
         moments = directions.T @ features.transposed_times(signs * weights[:, None]).astype(np.float64)
         shrunk = 1 / (values[:, None] + STRENGTHS)

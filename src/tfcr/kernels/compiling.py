@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import event
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -20,6 +21,25 @@ def use_cache(folder: Path | None) -> None:
     _cached = folder is not None
     if folder is not None:
         numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+
+
+def tell_compiling(tell: Callable[[], None]) -> None:
+    """Call a function when the first kernel is compiled, rather than taken from the cache."""
+    event.register("numba:compile", _Listener(tell))  # type: ignore[no-untyped-call]
+
+
+class _Listener(event.Listener):
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self.tell: Callable[[], None] | None = tell
+
+    def on_start(self, event: Any) -> None:
+        ours = event.data["dispatcher"].py_func.__module__.startswith("tfcr.")
+        if ours and self.tell is not None:
+            self.tell()
+            self.tell = None
+
+    def on_end(self, event: Any) -> None:
+        pass
 
 
 def compiled(function: Function) -> Function:

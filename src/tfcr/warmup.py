@@ -1,0 +1,27 @@
+"""Compile everything beforehand, for containers and for those who wait for nothing."""
+
+import numpy as np
+
+from tfcr.compiled import last_row_end
+from tfcr.embeddings import Embeddings
+from tfcr.model import TfcrClassifier
+
+N_DOCUMENTS, N_CLASSES, N_WORDS, DIMENSIONS = 20_000, 10, 2_000, 64
+
+
+def warm_up() -> None:
+    """Train and predict on made-up texts, as many as it takes for every part of the way to be compiled.
+
+    Going the users' way, rather than calling each kernel, compiles them for what they will be called with.
+    """
+    random = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(N_WORDS)]
+    labels = random.integers(0, N_CLASSES, N_DOCUMENTS)
+    chosen = random.integers(0, N_WORDS, (N_DOCUMENTS, 20))
+    chosen[:, 0] = labels  # something to learn
+    texts = [" ".join(words[number] for number in row) for row in chosen.tolist()]
+    vectors = Embeddings.from_arrays(words, random.normal(size=(N_WORDS, DIMENSIONS)))
+    model = TfcrClassifier(embeddings=vectors, head="svm").fit(texts, labels)
+    model.predict(texts)
+    model.predict_counted(model.count(texts))
+    last_row_end(np.frombuffer(b"a,b\n", np.uint8), ord(","), True)
