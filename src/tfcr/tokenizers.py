@@ -164,7 +164,8 @@ def _paper_locate(text: str) -> Iterator[Token]:
 
 
 @cache
-def _word_pattern() -> re.Pattern[str]:
+def word_pattern() -> re.Pattern[str]:
+    """Return what the tokeniser `words` takes for a word, in lower case."""
     # Python's \w leaves out combining marks, and so would cut the words of Hindi, Tamil or Thai to pieces; nor may
     # the joiners of Persian and Indic scripts end a word. Marks stand in three planes only, which saves a scan.
     planes = (range(0x300, 0x20000), range(0xE0000, min(0xE1000, sys.maxunicode)))
@@ -184,11 +185,11 @@ def _ranges(characters: Iterable[str]) -> str:
 
 
 def _words_find(text: str) -> list[str]:
-    return _word_pattern().findall(text)
+    return word_pattern().findall(text)
 
 
 def _words_locate(text: str) -> Iterator[Token]:
-    return _matches(_word_pattern(), text)
+    return _matches(word_pattern(), text)
 
 
 # whitespace ----------------------------------------------------------------------------------------------------
@@ -210,7 +211,7 @@ def _jieba_find(text: str) -> list[str]:
 
 
 def _jieba_locate(text: str) -> Iterator[Token]:
-    return (Token(*found) for found in _jieba_segment()(text) if _word_pattern().search(found[0]))
+    return (Token(*found) for found in _jieba_segment()(text) if word_pattern().search(found[0]))
 
 
 @cache
@@ -283,7 +284,7 @@ def _paper_table() -> bytes:
 
 @cache
 def _words_table() -> bytes:
-    inside = _word_pattern().pattern.removeprefix(r"\w").removesuffix("*")
+    inside = word_pattern().pattern.removeprefix(r"\w").removesuffix("*")
     return _table(_END, (inside, _MORE), (r"\w", _KEEP))
 
 
