@@ -34,26 +34,23 @@ class Contest:
     by: str = "cpu"
     remark: str = ""
 
-    def ratios(self) -> dict[str, float]:
-        """Return how many times slower each peer is."""
-        ours, *peers = self.seconds
-        mine = getattr(self.seconds[ours], self.by)
-        return {peer: getattr(self.seconds[peer], self.by) / mine for peer in peers}
+    def ratio(self, peer: str, by: str) -> float:
+        """Return how many times slower a peer is."""
+        ours = next(iter(self.seconds))
+        return float(getattr(self.seconds[peer], by) / getattr(self.seconds[ours], by))
 
     def rows(self) -> list[str]:
         """Return its rows of the table."""
         found = []
-        for name, seconds in self.seconds.items():
-            ratio = self.ratios().get(name)
-            wanted = f"{self.wanted[name]:g} ×" if name in self.wanted else ""
-            shown = "" if ratio is None else f"{ratio:.1f} ×"
-            what = self.what if ratio is None else ""
-            cells = (what, name, f"{seconds.cpu:.3f}", f"{seconds.wall:.3f}", shown, wanted)
+        for number, (name, seconds) in enumerate(self.seconds.items()):
+            ratios = [f"{self.ratio(name, by):.3g} ×" if number else "" for by in ("cpu", "wall")]
+            wanted = f"{self.wanted[name]:.2g} × ({self.by})" if name in self.wanted else ""
+            cells = ("" if number else self.what, name, f"{seconds.cpu:.3f}", f"{seconds.wall:.3f}", *ratios, wanted)
             found.append(f"| {' | '.join(cells)} |")
         return found
 
 
-HEADER = "| what | who | CPU, s | wall, s | times slower than ours | wanted at least |\n|---|---|---|---|---|---|"
+HEADER = "| what | who | CPU, s | wall, s | ratio, CPU | ratio, wall | wanted |\n|---|---|---|---|---|---|---|"
 
 
 def take_turns(contestants: Mapping[str, Callable[[], Any]], turns: int = 5) -> dict[str, Seconds]:

@@ -166,7 +166,7 @@ def heads(name: str, peers: dict[str, Callable[..., Any]], wanted: float, streng
     for C in strengths:
         fits: dict[str, Callable[..., Any]] = {"tfcr": lambda X, y, C: fit_ours(name, X, y, C), **peers}
         found: dict[str, float] = {}
-        turns = 2 if C == 1 else 1
+        turns = 2 if C == 1 and name == "svm" else 1
         least: dict[str, Seconds] = {}
         for _ in range(turns):
             for who, fit in fits.items():
@@ -220,6 +220,11 @@ def fit_only(who: str) -> None:
 # prediction ----------------------------------------------------------------------------------------------------------
 
 
+def one_line_each(texts: list[str]) -> list[str]:
+    """Do what fastText wants done first: no line breaks, one case."""
+    return [text.lower().replace("\n", " ") for text in texts]
+
+
 def predict() -> Iterator[Contest]:
     corpus = load_dataset("20ng")
     order = np.random.default_rng(0).permutation(len(corpus))
@@ -227,12 +232,10 @@ def predict() -> Iterator[Contest]:
     train, test = texts[:9000].tolist(), texts[9000:].tolist()
     words = make_pipeline(TfidfVectorizer(sublinear_tf=True), LinearSVC()).fit(train, labels[:9000])
     with tempfile.TemporaryDirectory() as folder:
-        lines = [" ".join(TOKENIZERS["words"](text)) for text in train]
         path = Path(folder) / "train.txt"
-        pairs = zip(labels[:9000], lines, strict=True)
-        path.write_text("".join(f"__label__{label.replace(' ', '_')} {line}\n" for label, line in pairs))
+        pairs = zip(labels[:9000], one_line_each(train), strict=True)
+        path.write_text("".join(f"__label__{label} {line}\n" for label, line in pairs))
         fast = fasttext.train_supervised(str(path), epoch=25, lr=0.5, verbose=0, thread=2)
-    cleaned = [" ".join(TOKENIZERS["words"](text)) for text in test]  # outside the clock: it wants no line breaks
     glove = vector_file(GLOVE)
     settings: dict[str, tuple[dict[str, Any], float, float]] = {
         "weight-averaged": ({}, 1.5, 3),
@@ -244,14 +247,14 @@ def predict() -> Iterator[Contest]:
         for name, (given, _, _) in settings.items()
     }
     contestants: dict[str, Callable[[], Any]] = {name: partial(models[name].predict, test) for name in models}
-    contestants["fastText"] = lambda: fast.predict(cleaned)
+    contestants["fastText"] = lambda: fast.predict(one_line_each(test))
     contestants["TF-IDF + LinearSVC"] = lambda: words.predict(test)
     seconds = take_turns(contestants, 9)
     for name, (_, by_fasttext, by_words) in settings.items():
         mine = {"tfcr": seconds[name], **{peer: seconds[peer] for peer in ("fastText", "TF-IDF + LinearSVC")}}
         wanted = {"fastText": by_fasttext, "TF-IDF + LinearSVC": by_words}
         what = f"predict, {len(test):,} posts of 20ng ({sum(map(len, test)) / 1e6:.0f} MB), 20 classes, {name}"
-        yield Contest(what, mine, wanted)
+        yield Contest(what, mine, wanted, by="wall", remark=f"{name}: our threads share the work, the peers have one")
 
 
 # loading vectors -----------------------------------------------------------------------------------------------------
@@ -308,7 +311,7 @@ def start() -> Iterator[Contest]:
         return lambda: subprocess.run([sys.executable, *command], check=True, capture_output=True)
 
     contestants = {"tfcr --help": run("-m", "tfcr.cli", "--help"), "import numpy": run("-c", "import numpy")}
-    yield Contest("start", take_turns(contestants, 9), {"import numpy": 1 / 3}, by="wall")
+    yield Contest("start of the program", take_turns(contestants, 9), {"import numpy": 1 / 3}, by="wall")
 
 
 ROWS = {

@@ -173,15 +173,18 @@ def document_vectors(
     numbers = counts.astype(np.float32)
     for first, last in _runs_of_vectors(blocks):
         weights = np.stack([block.weights for block in blocks[first:last]], axis=1)
-        target = features[:, starts[first] : starts[last]]
-        _add_up(numbers, weights, blocks[first].vectors, target, threads)
-        weight_sums = np.asarray(numbers @ weights, np.float32)
-        for number in range(first, last):
-            block = features[:, starts[number] : starts[number + 1]]
-            divisors = AVERAGINGS[blocks[number].averaging].divisors(weight_sums[:, [number - first]], lengths)
-            np.divide(block, divisors, out=block, where=divisors > 0)
-            block[divisors[:, 0] <= 0] = 0
+        divisors = _divisors(numbers @ weights, lengths, blocks[first:last])
+        shares = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
+        _average(numbers, weights, blocks[first].vectors, shares, features[:, starts[first] : starts[last]], threads)
     return features
+
+
+def _divisors(weight_sums: NDArray[np.float32], lengths: NDArray[Any], blocks: Sequence[Block]) -> NDArray[np.float32]:
+    """Return what each block of each document is divided by; (n_documents, n_blocks)."""
+    columns = [
+        AVERAGINGS[block.averaging].divisors(weight_sums[:, [number]], lengths) for number, block in enumerate(blocks)
+    ]
+    return np.concatenate(columns, axis=1)
 
 
 def _runs_of_vectors(blocks: Sequence[Block]) -> list[tuple[int, int]]:
@@ -190,26 +193,30 @@ def _runs_of_vectors(blocks: Sequence[Block]) -> list[tuple[int, int]]:
     return list(pairwise([0, *ends, len(blocks)]))
 
 
-def _add_up(
+def _average(
     counts: sp.csr_array,
     weights: NDArray[np.float32],
     vectors: NDArray[np.float32] | None,
+    shares: NDArray[np.float32],
     target: NDArray[np.float32],
     threads: int | None,
 ) -> None:
-    """Write the weighted sums of some blocks into their columns."""
+    """Write some blocks into their columns: weighted sums, times the share that one weight has in each document."""
     if vectors is not None and counts.nnz * target.shape[1] >= WORTH_COMPILED_CODE:
-        from tfcr.compiled import add_up_vectors, in_threads  # noqa: PLC0415 - numba loads slowly
+        from tfcr.compiled import average_vectors, in_threads  # noqa: PLC0415 - numba loads slowly
 
         arrays = counts.indptr.astype(np.int64), counts.indices.astype(np.int32), counts.data
         rows = np.ascontiguousarray(vectors)
         in_threads(
-            lambda first, last: add_up_vectors(first, last, *arrays, weights, rows, target), len(target), threads
+            lambda first, last: average_vectors(first, last, *arrays, weights, rows, shares, target),
+            len(target),
+            threads,
         )
         return
     width = target.shape[1] // weights.shape[1]
     for number in range(weights.shape[1]):
-        target[:, number * width : (number + 1) * width] = _weighted_sums(counts, weights[:, number], vectors)
+        block = target[:, number * width : (number + 1) * width]
+        np.multiply(_weighted_sums(counts, weights[:, number], vectors), shares[:, [number]], out=block)
 
 
 def empty_blocks(counts: sp.csr_array, blocks: Sequence[Block]) -> NDArray[np.bool_]:

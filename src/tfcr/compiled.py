@@ -5,11 +5,10 @@ Importing this imports numba, which takes longer than a small job: its callers d
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from tfcr.files import kernel_cache
 from tfcr.kernels import compiling
-from tfcr.machine import n_threads
+from tfcr.machine import in_parallel, n_threads
 
 _cache = kernel_cache()
 compiling.use_cache(_cache)  # before any kernel is imported
@@ -20,7 +19,7 @@ compiling.tell_compiling(
     )
 )
 
-from tfcr.kernels.averages import add_up_vectors  # noqa: E402
+from tfcr.kernels.averages import average_vectors  # noqa: E402
 from tfcr.kernels.descent import descend_once  # noqa: E402
 from tfcr.kernels.rows import last_row_end  # noqa: E402
 from tfcr.kernels.scores import score_documents  # noqa: E402
@@ -28,7 +27,7 @@ from tfcr.kernels.tokens import SEEN, count_documents, fill_slots  # noqa: E402
 
 __all__ = [
     "SEEN",
-    "add_up_vectors",
+    "average_vectors",
     "count_documents",
     "descend_once",
     "fill_slots",
@@ -45,11 +44,4 @@ def in_threads(work: Callable[[int, int], None], size: int, threads: int | None 
     """Call ``work(first, last)`` for all of ``range(size)`` in pieces, on several threads."""
     workers = threads or n_threads()
     step = max(1, -(-size // (workers * CHUNKS)))
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(work, first, min(first + step, size)) for first in range(0, size, step)]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    in_parallel(lambda first: work(first, min(first + step, size)), range(0, size, step), workers)

@@ -2,8 +2,10 @@
 
 import os
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
@@ -29,6 +31,31 @@ def n_threads() -> int:
 def n_processors() -> int:
     """Return the number of processors that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep matrix products on the thread that calls them, while our own threads share the work."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415 - small jobs need none
+
+    return ThreadpoolController()
+
+
+def in_parallel(function: Callable[..., T], items: Iterable[Any], threads: int | None = None) -> list[T]:
+    """Call a function for each item, on several threads; return the results in order."""
+    with one_blas_thread(), ThreadPoolExecutor(threads or n_threads()) as pool:
+        futures = [pool.submit(function, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def interruptible(function: Callable[..., T], *arguments: Any) -> T:

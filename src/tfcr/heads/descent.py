@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.compiled import descend_once
-from tfcr.machine import n_threads
+from tfcr.machine import n_threads, one_blas_thread
 
 Matrix = NDArray[np.float32]
 
@@ -29,7 +29,7 @@ def descend(features: Matrix, signs: Matrix, weights: Matrix, tolerance: float) 
     """Return coefficients (n_columns, n_outputs), and which outputs are within `tolerance` of their optimum."""
     descent = _Descent(features, signs, weights)
     gaps = np.ones(signs.shape[1])
-    with ThreadPoolExecutor(n_threads()) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:  # else its idle threads take time from ours
         for _ in range(MAX_LOOKS):
             for _ in range(EPOCHS):
                 descent.go_through(pool)

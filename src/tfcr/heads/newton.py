@@ -20,6 +20,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from tfcr.errors import InputError
 from tfcr.features import Features, HeldFeatures, gram
 from tfcr.heads.base import Solution, Targets
+from tfcr.machine import in_parallel
 
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
@@ -185,8 +186,11 @@ class _Hessian:
         step = np.empty_like(gradient)
         if not exact.all():
             step[:, ~exact] = self._by_conjugate_gradients(loss.curvature[:, ~exact], -gradient[:, ~exact])
-        for output in np.flatnonzero(exact).tolist():
-            point = self._newton_point(loss.slope[:, output], loss.curvature[:, output], scores[:, output])
+        outputs = np.flatnonzero(exact).tolist()
+        points = in_parallel(
+            lambda k: self._newton_point(loss.slope[:, k], loss.curvature[:, k], scores[:, k]), outputs
+        )
+        for output, point in zip(outputs, points, strict=True):
             step[:, output] = point - coefficients[:, output]
         return step
 

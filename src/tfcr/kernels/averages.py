@@ -1,4 +1,4 @@
-"""Weighted sums of word vectors: for each document, the words' weights (G columns) times their vectors (d columns)."""
+"""Weighted averages of word vectors: a document's weights (G columns) times its words' vectors (d columns)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from tfcr.kernels.compiling import compiled
 
 
 @compiled
-def add_up_vectors(
+def average_vectors(
     first: int,
     last: int,
     indptr: NDArray[np.int64],
@@ -15,9 +15,10 @@ def add_up_vectors(
     counts: NDArray[np.float32],
     weights: NDArray[np.float32],
     vectors: NDArray[np.float32],
-    sums: NDArray[np.float32],
+    shares: NDArray[np.float32],
+    averages: NDArray[np.float32],
 ) -> None:
-    """Write the sums of documents `first` to `last`, the blocks side by side.
+    """Write the averages of documents `first` to `last`, the blocks side by side.
 
     A document's rows are gathered first, so that the rest is one small matrix product.
 
@@ -31,7 +32,9 @@ def add_up_vectors(
         (n_words, G).
     vectors
         (n_words, d).
-    sums
+    shares
+        What each sum is multiplied by; (n_documents, G).
+    averages
         The result, (n_documents, G · d).
     """
     longest = 1
@@ -41,14 +44,19 @@ def add_up_vectors(
     some_weights = np.empty((longest, n_blocks), np.float32)
     some_vectors = np.empty((longest, dimensions), np.float32)
     for document in range(first, last):
-        start, size = indptr[document], indptr[document + 1] - indptr[document]
-        for row in range(size):
-            word, count = indices[start + row], counts[start + row]
-            for block in range(n_blocks):
-                some_weights[row, block] = count * weights[word, block]
+        size = 0
+        for place in range(indptr[document], indptr[document + 1]):
+            word, count = indices[place], counts[place]
+            nonzero = False
             for dimension in range(dimensions):
-                some_vectors[row, dimension] = vectors[word, dimension]
+                value = vectors[word, dimension]
+                some_vectors[size, dimension] = value
+                nonzero |= value != 0
+            if nonzero:  # else the word has no vector
+                for block in range(n_blocks):
+                    some_weights[size, block] = count * weights[word, block] * shares[document, block]
+                size += 1
         product = np.dot(some_weights[:size].T, some_vectors[:size])
         for block in range(n_blocks):
             for dimension in range(dimensions):
-                sums[document, block * dimensions + dimension] = product[block, dimension]
+                averages[document, block * dimensions + dimension] = product[block, dimension]
