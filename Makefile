@@ -23,7 +23,10 @@ format: .venv/dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/dev
+bench: .venv/bench
+	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/author_loop.py
 	$(BIN)/python benchmarks/newsgroups.py
 
 clean:
@@ -34,6 +37,10 @@ clean:
 
 .venv/core: pyproject.toml | .venv/bin/python
 	$(PIP) -e .
+	touch $@
+
+.venv/bench: .venv/dev
+	$(PIP) -e ".[bench]"
 	touch $@
 
 .venv/dev: pyproject.toml | .venv/bin/python

@@ -79,11 +79,9 @@ def draw(points: list[dict[str, Any]]) -> None:
         value = {"classes": 20, "documents": 20_000}[fixed]
         for blocks, style in (("all", "-o"), ("own", "--s")):
             line = sorted((p for p in points if p[fixed] == value and p["blocks"] == blocks), key=lambda p: p[key])
-            axes.plot(
-                [p[key] for p in line], [p["train_wall"] for p in line], style, label=f"training, {blocks} blocks"
-            )
-            axes.plot([p[key] for p in line], [p["predict_wall"] for p in line], style, alpha=0.5,
-                      label=f"prediction, {blocks} blocks")  # fmt: skip
+            for what, shade in (("train", 1.0), ("predict", 0.5)):
+                seconds = [p[f"{what}_wall"] for p in line]
+                axes.plot([p[key] for p in line], seconds, style, alpha=shade, label=f"{what}, {blocks} blocks")
         axes.set(xlabel=key, ylabel="seconds", title=title, xscale="log", yscale="log")
         axes.grid(alpha=0.3)
         axes.legend(fontsize="x-small")

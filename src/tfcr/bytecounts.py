@@ -50,14 +50,13 @@ def count_bytes(
         parts[start] = counter, [batch.copy() for batch in counter.count(texts[start:end])]
 
     each_part(lambda: ByteCounter(tokenizer, lexicon), count, len(texts), threads)
-    ordered = [parts[start] for start in sorted(parts)]
+    counters = [parts[start][0] for start in sorted(parts)]
+    batches = [parts[start][1] for start in sorted(parts)]
     if vocabulary is not None:
-        return _joined(vocabulary, [batch for _, batches in ordered for batch in batches])
-    words, places = _sorted_union([counter.words() for counter, _ in ordered])
+        return _joined(vocabulary, [batch for some in batches for batch in some])
+    words, places = _sorted_union(counters)
     renumbered = [
-        batch._replace(words=place[batch.words])
-        for place, (_, batches) in zip(places, ordered, strict=True)
-        for batch in batches
+        batch._replace(words=place[batch.words]) for place, some in zip(places, batches, strict=True) for batch in some
     ]
     return _joined(words, renumbered)
 
@@ -141,6 +140,13 @@ class ByteCounter:
             np.cumsum([len(text) for text in encoded], out=starts[1:])
             yield self._count_batch(np.frombuffer(b"".join(encoded), np.uint8), starts)
 
+    def number_words(self, other: "ByteCounter") -> NDArray[np.int32]:
+        """Take in the words of another counter, and return the number of each here: a word is a text of one token."""
+        offsets = other.offsets[: other.n_words + 1]
+        text = other.arena[: offsets[-1]]
+        text.setflags(write=False)  # as all texts are: compiled code is made for one kind of array
+        return self._count_batch(text, offsets).words.copy()
+
     def words(self) -> list[str]:
         """Return the words in the order of their numbers."""
         offsets = self.offsets[: self.n_words + 1]
@@ -220,20 +226,25 @@ def _joined(words: Sequence[str], batches: Sequence[Batch]) -> CountedBytes:
     return CountedBytes(words, matrix, lengths)
 
 
-def _sorted_union(lists: Sequence[list[str]]) -> tuple[Sequence[str], list[NDArray[np.int32]]]:
-    """Return all different words, sorted by code point (the order of UTF-8 bytes), and the lists' places there."""
+def _sorted_union(counters: Sequence[ByteCounter]) -> tuple[list[str], list[NDArray[np.int32]]]:
+    """Return the words of all counters, sorted by code point, and where the words of each went."""
+    if not counters:
+        return [], []
+    first, *others = counters
+    n_own = first.n_words
+    numbers = [np.arange(n_own, dtype=np.int32), *(first.number_words(other) for other in others)]
+    words = first.words()
+    order = _sorted_order(words)
+    ranks = np.empty(len(words), np.int32)
+    ranks[order] = np.arange(len(words))
+    return [words[place] for place in order.tolist()], [ranks[some] for some in numbers]
+
+
+def _sorted_order(words: list[str]) -> NDArray[np.int64]:
     try:
-        every = pl.concat([pl.Series(words, dtype=pl.String) for words in lists])
+        return pl.Series(words, dtype=pl.String).arg_sort().to_numpy().astype(np.int64)  # by bytes: the same order
     except UnicodeEncodeError:  # lone surrogates, which polars cannot hold
-        united = sorted(set().union(*lists))
-        numbers = dict(zip(united, range(len(united)), strict=True))
-        return united, [np.array([numbers[word] for word in words], np.int32) for words in lists]
-    order = every.arg_sort().to_numpy()
-    ordered = every.gather(order)
-    new = (ordered != ordered.shift()).fill_null(value=True)
-    places = np.empty(len(every), np.int32)
-    places[order] = np.cumsum(new.to_numpy()) - 1
-    return ordered.filter(new).to_list(), np.split(places, np.cumsum([len(words) for words in lists])[:-1])
+        return np.array(sorted(range(len(words)), key=words.__getitem__), np.int64)
 
 
 def _grown(array: NDArray[T], size: int) -> NDArray[T]:
