@@ -17,14 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import random_corpus, random_vectors
-from tfcr import TfcrClassifier, blocks, bytecounts
+from tfcr import Embeddings, TfcrClassifier, blocks, bytecounts
 from tfcr.blocks import AVERAGINGS, BLOCKS, document_vectors, make_blocks
 from tfcr.bytecounts import count_bytes
 from tfcr.bytescores import pack
 from tfcr.compiled import descend_once, last_row_end
 from tfcr.counts import DocumentWords, count_words
+from tfcr.embeddings import store
 from tfcr.kernels.tokens import END, KEEP, MORE, SKIP
 from tfcr.tokenizers import TOKENIZERS
+from tfcr.wordlist import encode_words
 
 NAMES = [name for name, tokenizer in TOKENIZERS.items() if tokenizer.table]
 TEXTS = st.lists(
@@ -237,3 +239,33 @@ def test_one_pass_of_the_descent_is_that_of_the_formula(
             kernel(X, order, first, last, signs, inverse, lengths, coefficients, duals, active, limits, worst)
     np.testing.assert_allclose(duals, A, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(coefficients, B, rtol=1e-3, atol=1e-3)
+
+
+# lists of words ------------------------------------------------------------------------------------------------------
+
+
+@given(
+    listed=st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), unique=True),
+    asked=st.lists(st.text(min_size=1, max_size=12), unique=True, max_size=8),
+    data=st.data(),
+)
+def test_words_are_found_in_a_list_of_bytes(listed: list[str], asked: list[str], data: st.DataObject) -> None:
+    known = data.draw(st.lists(st.sampled_from(listed), unique=True)) if listed else []
+    words = list(dict.fromkeys([*asked, *known]))
+    text, offsets = encode_words(listed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bytecounts, "BATCH_WORDS", 3)
+        found = bytecounts.find_words(words, text, offsets)
+    assert found.tolist() == [listed.index(word) if word in listed else -1 for word in words]
+
+
+def test_large_vector_files_are_looked_through_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [f"w{number}" for number in range(2000)]
+    vectors = Embeddings.from_arrays(words, np.eye(2000, 3))
+    plain = vectors.rows(["w7", "none", "w1999", "w0"])
+    monkeypatch.setattr(store, "MANY_WORDS", 1000)
+    large = Embeddings.from_arrays(words, np.eye(2000, 3))
+    for _ in range(2):
+        assert large.rows(["w7", "none", "w1999", "w0"]).tolist() == plain.tolist() == [7, -1, 1999, 0]
+    assert large.rows(["w3"]).tolist() == [3]
+    assert "_row_of" not in large.__dict__

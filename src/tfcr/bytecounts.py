@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tfcr.compiled import SEEN, count_documents, fill_slots
 from tfcr.machine import n_threads
-from tfcr.tokenizers import Tokenizer
+from tfcr.tokenizers import ONE_TOKEN, Tokenizer
 from tfcr.wordlist import decode_words, encode_words
 
 T = TypeVar("T", bound=np.generic)
@@ -26,6 +26,7 @@ BATCH_CHARACTERS = 1 << 20
 """Texts counted by one call of compiled code: small enough that Ctrl-C need not wait, and for the processor's cache."""
 
 
+BATCH_WORDS = 1 << 17
 MARGIN = 8
 """Bytes that the arena has beyond its last word: compiled code reads eight at a time."""
 
@@ -59,6 +60,22 @@ def count_bytes(
         batch._replace(words=place[batch.words]) for place, some in zip(places, batches, strict=True) for batch in some
     ]
     return _joined(words, renumbered)
+
+
+def find_words(words: Sequence[str], text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each word stands in a long list of different words, given by their bytes; -1 where it does not.
+
+    The list is gone through once, and nothing of it is kept: it may be larger than memory.
+    """
+    places = np.full(len(words), -1, np.int64)
+    counter = ByteCounter(ONE_TOKEN, Lexicon.of(words), merging=False)
+    for start in range(0, len(offsets) - 1, BATCH_WORDS):
+        bounds = np.asarray(offsets[start : start + BATCH_WORDS + 1])
+        some = np.array(text[bounds[0] : bounds[-1]])
+        some.setflags(write=False)
+        batch = counter.count_bytes(some, bounds - bounds[0])
+        places[batch.words] = start + np.flatnonzero(np.diff(batch.starts))
+    return places
 
 
 def each_part(
@@ -138,21 +155,22 @@ class ByteCounter:
             encoded = [self.tokenizer.prepare(text).encode("utf-8", "surrogatepass") for text in batch]
             starts = np.zeros(len(encoded) + 1, np.int64)
             np.cumsum([len(text) for text in encoded], out=starts[1:])
-            yield self._count_batch(np.frombuffer(b"".join(encoded), np.uint8), starts)
+            yield self.count_bytes(np.frombuffer(b"".join(encoded), np.uint8), starts)
 
     def number_words(self, other: "ByteCounter") -> NDArray[np.int32]:
         """Take in the words of another counter, and return the number of each here: a word is a text of one token."""
         offsets = other.offsets[: other.n_words + 1]
         text = other.arena[: offsets[-1]]
         text.setflags(write=False)  # as all texts are: compiled code is made for one kind of array
-        return self._count_batch(text, offsets).words.copy()
+        return self.count_bytes(text, offsets).words.copy()
 
     def words(self) -> list[str]:
         """Return the words in the order of their numbers."""
         offsets = self.offsets[: self.n_words + 1]
         return decode_words(self.arena[: offsets[-1]], offsets)
 
-    def _count_batch(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> Batch:
+    def count_bytes(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> Batch:
+        """Count texts given by their bytes, one after the other, and where each starts; the last start is the end."""
         n_documents = len(starts) - 1
         longest = int(np.diff(starts).max(initial=0))
         self._make_room(longest, len(text) // 2 + n_documents + 1)

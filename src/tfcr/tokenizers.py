@@ -289,9 +289,21 @@ def _words_table() -> bytes:
 
 
 @cache
+def _keep_all() -> bytes:
+    return _table(_KEEP)
+
+
+def _one_token_locate(text: str) -> Iterator[Token]:
+    return iter([Token(text, 0, len(text))] if text else [])
+
+
+@cache
 def _whitespace_table() -> bytes:
     return _table(_KEEP, (r"\s", _END))
 
+
+ONE_TOKEN = Tokenizer("one token", lambda text: [text] * bool(text), _one_token_locate, lower=False, table=_keep_all)
+"""Takes a text for one token; for lists of words."""
 
 TOKENIZERS: dict[str, Tokenizer] = {
     # the author's program: lower case, delete what is neither a word character nor white space, split

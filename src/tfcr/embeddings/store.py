@@ -20,6 +20,8 @@ from tfcr.errors import EmbeddingsError, InputError, look_up, unknown_name
 from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 from tfcr.wordlist import encode_words
 
+MANY_WORDS = 500_000
+"""Of so many words no table is made in memory: the list is gone through for those that are asked for."""
 WRITTEN_AS = {".bin": "word2vec-binary", ".vec": "word2vec-text", ".txt": "glove", ".npy": "npy"}
 
 
@@ -64,6 +66,7 @@ class Embeddings:
         self.vectors = arrays.vectors
         self.name = name
         self.report = arrays.report
+        self._last_rows: tuple[list[str], NDArray[np.int64]] = [], np.zeros(0, np.int64)
 
     @classmethod
     def load(cls, source: str | os.PathLike[str], *, format: str | None = None) -> "Embeddings":
@@ -202,7 +205,14 @@ class Embeddings:
 
     def rows(self, words: Iterable[str]) -> NDArray[np.int64]:
         """Return the row of each word, -1 where it has none."""
-        return np.array([self._row_of.get(word, -1) for word in words], np.int64)
+        if len(self) < MANY_WORDS or "_row_of" in self.__dict__:
+            return np.array([self._row_of.get(word, -1) for word in words], np.int64)
+        asked = list(words)
+        if asked != self._last_rows[0]:
+            from tfcr.bytecounts import find_words  # noqa: PLC0415 - numba loads slowly, and small files need none
+
+            self._last_rows = asked, find_words(asked, self._arrays.text, self._arrays.offsets)
+        return self._last_rows[1].copy()
 
     def of_words(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of these words, zeros where there is none; (n_words, dimensions)."""
