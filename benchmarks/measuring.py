@@ -71,7 +71,8 @@ def in_new_process(script: str, *arguments: str) -> tuple[str, float, Seconds]:
     """Run a Python script; return what it printed, its peak memory in GB, and its time."""
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     code = (
-        "import resource, runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__'); "
+        "import os, resource, runpy, sys; sys.argv = sys.argv[1:]; sys.path.insert(0, os.path.dirname(sys.argv[0])); "
+        "runpy.run_path(sys.argv[0], run_name='__main__'); "
         "print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     done = subprocess.run([sys.executable, "-c", code, script, *arguments], check=True, capture_output=True, text=True)

@@ -187,8 +187,8 @@ def svm() -> Iterator[Contest]:
         "LinearSVC": lambda X, y, C: fit_svc(X, y, C, "auto"),
         "LinearSVC(dual=True)": lambda X, y, C: fit_svc(X, y, C, True),
     }
-    yield from heads("svm", peers, 8, [1.0, 10.0])
-    yield from heads("svm", {}, 8, [0.01, 100.0, 1000.0])
+    yield from heads("svm", peers, 8, [1.0])
+    yield from heads("svm", {}, 8, [0.01, 10.0, 100.0, 1000.0])
     yield memory("svm", "svc")
 
 
