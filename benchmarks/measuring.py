@@ -71,9 +71,9 @@ def in_new_process(script: str, *arguments: str) -> tuple[str, float, Seconds]:
     """Run a Python script; return what it printed, its peak memory in GB, and its time."""
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     code = (
-        "import os, resource, runpy, sys; sys.argv = sys.argv[1:]; sys.path.insert(0, os.path.dirname(sys.argv[0])); "
+        "import os, runpy, sys; sys.argv = sys.argv[1:]; sys.path.insert(0, os.path.dirname(sys.argv[0])); "
         "runpy.run_path(sys.argv[0], run_name='__main__'); "
-        "print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "print('peak', open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"  # its own, not its parent's
     )
     done = subprocess.run([sys.executable, "-c", code, script, *arguments], check=True, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -210,6 +210,38 @@ def test_an_error_in_a_piece_names_the_file_and_leaves_nothing(
     assert not list(tmp_path.glob("*out.csv*"))
 
 
+def test_pieces_that_are_none(run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 200)
+    rows = [{"text": f"w{n % 3}_1 w{n % 3}_2", "id": n} for n in range(60)]
+    (tmp_path / "list.json").write_text(json.dumps(rows, indent=1))
+    (tmp_path / "blank.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "\n" * 500)
+    for name in ("list.json", "blank.jsonl"):
+        assert run("predict", model, tmp_path / name, "-o", tmp_path / "out.csv").status == 0
+        assert pl.read_csv(tmp_path / "out.csv").height == 60
+
+
+def test_tables_that_a_format_cannot_hold(
+    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 200)
+    nested = tmp_path / "nested.jsonl"
+    nested.write_text('{"text": "w0_1", "tags": [1, 2]}\n' * 3)
+    result = run("predict", model, nested, "-o", tmp_path / "out.csv")
+    assert result.status == 2
+    assert "JSON lines hold anything: -o FILE.jsonl" in result.err
+    mixed = tmp_path / "mixed.jsonl"
+    mixed.write_text('{"text": "w0_1", "id": 1}\n' * 40 + '{"text": "w0_1", "id": "x"}\n' * 40)
+    result = run("predict", model, mixed, "-o", tmp_path / "out.parquet")
+    assert result.status == 2
+    assert "cannot write such a table" in result.err
+    late = tmp_path / "late.jsonl"
+    late.write_text('{"text": "w0_1"}\n' * 40 + '{"text": "w0_1", "late": "x"}\n')
+    result = run("predict", model, late, late, "-o", tmp_path / "out.jsonl")
+    assert result.status == 2
+    assert "found the column 'late' only after the first rows of its file" in result.err
+    assert not list(tmp_path.glob("*out*"))
+
+
 def test_predict_to_standard_output(run: Run, model: Path, data: Path) -> None:
     lines = run("predict", model, data).out.splitlines()
     assert lines[0] == "text,label,who,predicted,probability,unknown_words"

@@ -1,5 +1,7 @@
 """Features that are never made against the same ones held in memory."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,7 +14,7 @@ from tfcr.blocks import AVERAGINGS, BLOCKS, make_blocks
 from tfcr.counts import DocumentWords
 from tfcr.errors import InputError
 from tfcr.features import ComputedFeatures, HeldFeatures, gram, scaled_features
-from tfcr.machine import memory_limit
+from tfcr.machine import memory_limit, one_blas_thread
 
 COUNTS = st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=2, max_size=6)
 
@@ -92,3 +94,29 @@ def test_a_warm_start_finds_the_same_model() -> None:
     two = [label for label in corpus.labels if label != corpus.labels[0]]
     texts = [text for text, label in zip(corpus.texts, corpus.labels, strict=True) if label != corpus.labels[0]]
     assert len(warm.fit(texts, two).classes_) == 2  # other classes: nothing to start from
+
+
+def test_matrix_products_get_their_threads_back() -> None:
+    from threadpoolctl import threadpool_info
+
+    def threads() -> list[int]:
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    before = threads()
+    one, two = one_blas_thread(), one_blas_thread()
+    one.__enter__()
+    two.__enter__()
+    assert set(threads()) == {1}
+    one.__exit__(None, None, None)
+    assert set(threads()) == {1}
+    two.__exit__(None, None, None)
+    assert threads() == before
+
+
+def test_a_model_is_copied_without_what_can_be_made_again() -> None:
+    corpus = random_corpus(n_classes=3)
+    model = fitted(corpus, random_vectors(corpus))
+    before = len(pickle.dumps(model))
+    packed = model.table_._packed
+    assert len(pickle.dumps(model)) == before
+    assert len(packed.words) == len(pickle.loads(pickle.dumps(model)).table_.words)

@@ -170,9 +170,26 @@ def test_scores_from_bytes_are_those_of_counted_documents(
     counted = count_words(texts, vocabulary=table.words)
     expected = table.decision(counted)
     tolerance = 1e-4 * max(1, abs(expected).max())
-    fast = table._packed.score_texts(texts, TOKENIZERS["words"], threads)
+    fast, unknown = table._packed.score_texts(texts, TOKENIZERS["words"], threads)
     np.testing.assert_allclose(fast, expected, rtol=1e-4, atol=tolerance)
+    np.testing.assert_allclose(unknown, counted.unknown_shares())
     np.testing.assert_allclose(table._packed.score_counted(counted, threads), expected, rtol=1e-4, atol=tolerance)
+
+
+def test_long_documents_lose_no_digits() -> None:
+    corpus = random_corpus(n_classes=3)
+    table = TfcrClassifier(embeddings=random_vectors(corpus)).fit(corpus.texts, corpus.labels).table_
+    short = "w0_1 w1_2 common1 w2_3 common2 "
+    expected = table.decision(count_words([short], vocabulary=table.words))
+    scores, _ = table._packed.score_texts([short * 400_000], TOKENIZERS["words"])
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)  # the average of a text and of its copies
+
+
+def test_a_table_without_values_packs() -> None:
+    nothing: Any = sp.csr_array((2, 1), dtype=np.float32)
+    one = np.zeros(1, np.int64)
+    packed = pack(["a", "b"], nothing, one, one, nothing, ["weights"], np.array([0.5]), np.ones(2, np.float32))
+    assert packed.score_texts(["a b", ""], TOKENIZERS["words"])[0].tolist() == [[0.5], [0.5]]
 
 
 @given(

@@ -41,18 +41,21 @@ class PackedTable:
 
     def score_texts(
         self, texts: Sequence[str], tokenizer: Tokenizer, threads: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the scores of texts; (n_documents, n_outputs)."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the scores of texts, (n_documents, n_outputs), and the share of their words that is not known."""
         decisions = np.empty((len(texts), len(self.intercepts)))
+        unknown = np.empty(len(texts))
 
         def score(counter: ByteCounter, start: int, end: int) -> None:
             for batch in counter.count(texts[start:end]):
                 size = len(batch.lengths)
                 self._score(0, size, batch, decisions[start : start + size])
+                known = np.diff(batch.starts) / np.maximum(batch.lengths, 1)
+                unknown[start : start + size] = np.where(batch.lengths > 0, 1 - known, 0)
                 start += size
 
         each_part(lambda: ByteCounter(tokenizer, self._lexicon, merging=False), score, len(texts), threads)
-        return decisions
+        return decisions, unknown
 
     def score_counted(self, documents: DocumentWords, threads: int | None = None) -> NDArray[np.float64]:
         """Return the scores of documents counted over the words that were packed; (n_documents, n_outputs)."""
@@ -112,7 +115,7 @@ def pack(
     breaks = np.diff(lanes, prepend=-2) != 1
     breaks[value_starts[:-1][np.diff(value_starts) > 0]] = True  # a new word, a new run
     first = np.flatnonzero(breaks)
-    last = np.append(first[1:], len(lanes)) - 1
+    last = np.append(first[1:], len(lanes))[: len(first)] - 1
     column_outputs = np.zeros(n_lanes * LANE, np.int32)
     column_outputs[places] = outputs
     return PackedTable(

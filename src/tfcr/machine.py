@@ -5,9 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from tfcr.errors import InputError
@@ -35,16 +34,39 @@ def n_processors() -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep matrix products on the thread that calls them, while our own threads share the work."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """Keep matrix products on the thread that calls them, while our own threads share the work.
+
+    It is a setting of the whole process: the first to come sets it, the last to go takes it back.
+    """
+    _blas_limit.enter()
+    try:
         yield
+    finally:
+        _blas_limit.leave()
 
 
-@cache
-def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController  # noqa: PLC0415 - small jobs need none
+class _BlasLimit:
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.users = 0
+        self.limiter: Any = None
 
-    return ThreadpoolController()
+    def enter(self) -> None:
+        from threadpoolctl import threadpool_limits  # noqa: PLC0415 - small jobs need none
+
+        with self.lock:
+            if not self.users:
+                self.limiter = threadpool_limits(limits=1, user_api="blas")
+            self.users += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.users -= 1
+            if not self.users:
+                self.limiter.restore_original_limits()
+
+
+_blas_limit = _BlasLimit()
 
 
 def in_parallel(function: Callable[..., T], items: Iterable[Any], threads: int | None = None) -> list[T]:

@@ -176,10 +176,13 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """Return the vectors to train with; ``"w2v"`` is trained on these texts."""
         return self._vectorizer().load_or_train(texts, progress)
 
-    def count(self, texts: Iterable[str]) -> DocumentWords:
-        """Return texts counted over the words that the model knows."""
+    def predict_with_unknown(
+        self, texts: Iterable[str]
+    ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
+        """Return the class of each text, its probability, and the share of words that the model does not know."""
         check_is_fitted(self)
-        return count_words(texts, self.tokenizer, self.table_.words)
+        found = self.table_.score_texts(check_texts(texts), resolve_tokenizer(self.tokenizer))
+        return self.labels_of(found.scores), LINKS[self.link_](found.scores).max(axis=1), found.unknown_shares
 
     def predict_counted(self, documents: DocumentWords) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Return the class of documents that are counted already, over whatever words, and its probability."""
@@ -286,7 +289,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, texts: Iterable[str]) -> NDArray[np.float64]:
         check_is_fitted(self)
-        return self.table_.score_texts(check_texts(texts), resolve_tokenizer(self.tokenizer))
+        return self.table_.score_texts(check_texts(texts), resolve_tokenizer(self.tokenizer)).scores
 
     def _describe_training(self, vectorizer: WeightedEmbeddingVectorizer) -> dict[str, Any]:
         counts = vectorizer.counts_

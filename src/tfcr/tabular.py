@@ -15,7 +15,12 @@ ADDED = ("predicted", "probability", "unknown_words")
 
 
 def predict_frame(
-    model: TfcrClassifier, frame: pl.DataFrame, text: Sequence[str], *, progress: Progress | None = None
+    model: TfcrClassifier,
+    frame: pl.DataFrame,
+    text: Sequence[str],
+    *,
+    names: Sequence[str] = (),
+    progress: Progress | None = None,
 ) -> pl.DataFrame:
     """Return the table with the predicted class, its probability, and the share of words the model does not know.
 
@@ -28,16 +33,19 @@ def predict_frame(
     types: tuple[Any, ...] = (pl.Series(model.classes_.tolist()).dtype, pl.Float64, pl.Float64)
     for start in range(0, len(used), BATCH):
         batch = used[start : start + BATCH]
-        documents = model.count([texts[row] or "" for row in batch])
-        predicted, probabilities = model.predict_counted(documents)
-        for column, values in zip(columns, (predicted, probabilities, documents.unknown_shares()), strict=True):
+        found = model.predict_with_unknown([texts[row] or "" for row in batch])
+        for column, values in zip(columns, found, strict=True):
             for row, value in zip(batch, values.tolist(), strict=True):
                 column[row] = value
         if progress is not None:
             progress(min(start + BATCH, len(used)), len(used))
-    names = [_free_name(name, frame.columns) for name in ADDED]
-    added = zip(names, columns, types, strict=True)
+    added = zip(names or free_names(frame.columns), columns, types, strict=True)
     return frame.with_columns(pl.Series(name, values, kind) for name, values, kind in added)
+
+
+def free_names(taken: Sequence[str]) -> list[str]:
+    """Return names for the added columns that a table does not have."""
+    return [_free_name(name, taken) for name in ADDED]
 
 
 def _free_name(name: str, taken: Sequence[str]) -> str:

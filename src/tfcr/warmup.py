@@ -3,8 +3,10 @@
 import numpy as np
 
 from tfcr.compiled import last_row_end
+from tfcr.counts import count_words
 from tfcr.embeddings import Embeddings
 from tfcr.model import TfcrClassifier
+from tfcr.vectors import WeightedEmbeddingVectorizer
 
 N_DOCUMENTS, N_CLASSES, N_WORDS, DIMENSIONS = 20_000, 10, 2_000, 64
 
@@ -23,5 +25,6 @@ def warm_up() -> None:
     vectors = Embeddings.from_arrays(words, random.normal(size=(N_WORDS, DIMENSIONS)))
     model = TfcrClassifier(embeddings=vectors, head="svm").fit(texts, labels)
     model.predict(texts)
-    model.predict_counted(model.count(texts))
+    model.predict_counted(count_words(texts))
+    WeightedEmbeddingVectorizer(embeddings=vectors).fit_transform(texts, labels)
     last_row_end(np.frombuffer(b"a,b\n", np.uint8), ord(","), True)

@@ -8,7 +8,7 @@ And each word's part in a score is exact, not estimated.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,13 @@ WORTH_COMPILED_CODE = 200_000
 """Words of all documents from which they are scored by compiled code; fewer are scored before it is loaded."""
 CHUNK_BYTES = 1 << 26
 """About how much memory an intermediate array may take."""
+
+
+class TextScores(NamedTuple):
+    """Scores (n_documents, n_outputs), and the share of each text's words that is not known (n_documents,)."""
+
+    scores: NDArray[np.float64]
+    unknown_shares: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +74,12 @@ class WordTable:
     frequencies: NDArray[np.float32]
     intercepts: NDArray[np.float64]
 
-    def score_texts(self, texts: Sequence[str], tokenizer: AnyTokenizer) -> NDArray[np.float64]:
-        """Return the scores of texts; (n_documents, n_outputs)."""
+    def score_texts(self, texts: Sequence[str], tokenizer: AnyTokenizer) -> TextScores:
+        """Return the scores of texts, and how much of each is not known."""
         if isinstance(tokenizer, Tokenizer) and tokenizer.table and sum(map(len, texts)) >= WORTH_COMPILED_COUNTING:
-            return self._packed.score_texts(texts, tokenizer)
-        return self.decision(count_words(texts, tokenizer, self.words))
+            return TextScores(*self._packed.score_texts(texts, tokenizer))
+        documents = count_words(texts, tokenizer, self.words)
+        return TextScores(self.decision(documents), documents.unknown_shares())
 
     def decision(self, documents: DocumentWords, threads: int | None = None) -> NDArray[np.float64]:
         """Return the scores of documents counted over `words`; (n_documents, n_outputs)."""
@@ -120,6 +128,10 @@ class WordTable:
         for number, averaging in enumerate(self.averagings):
             divisors[:, [number]] = AVERAGINGS[averaging].divisors(weight_sums[:, [number]], lengths)
         return divisors
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be made again, when models are copied to other processes."""
+        return {key: value for key, value in self.__dict__.items() if key not in ("_packed", "_adds_to")}
 
     @cached_property
     def _packed(self) -> "PackedTable":

@@ -56,6 +56,10 @@ app.add_typer(datasets.app, name="datasets")
 app.add_typer(experiment.app, name="experiment")
 
 
+INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
+
+
 def main() -> None:
     """Run the command line: exit status 0 when done, 2 when the input or the call is wrong, 130 after Ctrl-C."""
     warnings.showwarning = _show_warning  # type: ignore[assignment]
@@ -64,17 +68,16 @@ def main() -> None:
         status = app(standalone_mode=False)
     except (TfcrError, typer.TyperException) as error:
         status = _show_help(error) if type(error).__name__ == "NoArgsIsHelpError" else _refuse(error)
-    except KeyboardInterrupt:
-        sys.stdout.flush()
-        os._exit(130)  # at once: nothing is half-written, and threads in compiled code need not be waited for
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away: nothing left to say
-        status = 1
     except OSError as error:
+        if isinstance(error, BrokenPipeError) or "Broken pipe" in str(error):  # polars gives it no number
+            os._exit(1)  # the reader of our output went away: nothing left to say
         where = f" {error.filename}" if error.filename else ""
         status = _refuse(f"cannot read or write{where}: {error.strerror or error}")
     except MemoryError:
         status = _refuse("not enough memory; try a smaller file, fewer dimensions, or --blocks own")
+    if status == INTERRUPTED:
+        sys.stdout.flush()
+        os._exit(status)  # at once: files are closed by now, and threads in compiled code need not be waited for
     sys.exit(status if isinstance(status, int) else 0)
 
 

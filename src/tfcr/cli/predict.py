@@ -1,5 +1,6 @@
 """``tfcr predict``."""
 
+from contextlib import closing
 from typing import Annotated, Optional
 
 import typer
@@ -27,24 +28,29 @@ def predict(
     from tfcr.corpus.named import load_pieces
     from tfcr.corpus.writing import check_target, frame_writer
     from tfcr.model import load
-    from tfcr.tabular import predict_frame
+    from tfcr.tabular import free_names, predict_frame
 
     check_target(output)
     classifier = load(model)
     usual = classifier.training_.get("columns", ())
     rows = missing = 0
-    pieces = load_pieces(data, reading.options(), usual, reading.path)
-    with progress_bar("predicting") as progress, frame_writer(output, "jsonl" if json else "csv") as write:
+    names: list[str] = []
+    with (
+        closing(load_pieces(data, reading.options(), usual, reading.path)) as pieces,
+        progress_bar("predicting") as progress,
+        frame_writer(output, "jsonl" if json else "csv") as write,
+    ):
         for table, columns in pieces:
+            names = names or free_names(table.frame.columns)
             note(table.how)
             before = rows
 
             def tell(done: int, total: int) -> None:
                 progress(before + done, before + total)  # noqa: B023 - called within this piece
 
-            frame = predict_frame(classifier, table.frame, columns.text, progress=tell)
+            frame = predict_frame(classifier, table.frame, columns.text, names=names, progress=tell)
             write(frame)
             rows += frame.height
-            missing += frame[frame.columns[-3]].null_count()
+            missing += frame[names[0]].null_count()
     if missing:
         note(f"{missing} of {rows} rows have no text and get no prediction")

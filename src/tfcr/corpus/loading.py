@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +70,7 @@ def read_unlabelled(
 
 def read_pieces(
     paths: Sequence[str | Path], options: ReadOptions, usual: Sequence[str] = ()
-) -> Iterator[tuple[Table, Columns]]:
+) -> Generator[tuple[Table, Columns]]:
     """Read files whose labels do not matter, piece by piece: in constant memory, however large they are.
 
     All pieces have the columns that the files begin with.
@@ -95,6 +95,12 @@ def _columns_of_all(paths: Sequence[str | Path], options: ReadOptions) -> list[s
 
 def _with_columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Return the table with these columns, as text; those that it lacks are empty."""
+    late = [name for name in frame.columns if name not in names]
+    if late:
+        raise DataError(
+            f"found the column {late[0]!r} only after the first rows of its file; expected those that the files begin "
+            "with: predict one file at a time, with -o FILE.jsonl"
+        )
     absent = [pl.lit(None, pl.String).alias(name) for name in names if name not in frame.columns]
     return frame.with_columns(absent).select(names).cast(pl.String, strict=False)
 

@@ -1,6 +1,6 @@
 """Datasets by their name: where their files are, getting them, reading them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -59,7 +59,7 @@ def load_unlabelled(
 
 def load_pieces(
     sources: Sequence[str], options: ReadOptions, usual: Sequence[str] = (), path: str | Path | None = None
-) -> Iterator[tuple[Table, Columns]]:
+) -> Generator[tuple[Table, Columns]]:
     """Return the same piece by piece; only files are larger than memory."""
     if _is_name(sources, path):
         yield load_unlabelled(sources, options, usual, path)

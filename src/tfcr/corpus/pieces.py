@@ -1,4 +1,7 @@
-"""Files larger than memory, piece by piece: each piece is a table of whole rows, read as the whole file would be."""
+"""Files larger than memory, piece by piece: each piece is a table of whole rows.
+
+A piece is read as a file of its own would be, under the same header. The types of JSON values are those of the piece.
+"""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -45,14 +48,15 @@ def _parquet_pieces(path: Path, options: ReadOptions) -> Iterator[Table]:
     except (pl.exceptions.PolarsError, OSError):
         yield read_table(path, options)  # which says what is wrong
         return
-    for start in range(0, height, PARQUET_ROWS):
-        yield Table(rows.slice(start, PARQUET_ROWS).collect(), "Parquet")
+    step = max(1, min(PARQUET_ROWS, height * PIECE_BYTES // (4 * path.stat().st_size)))
+    for start in range(0, height, step):
+        yield Table(rows.slice(start, step).collect(), "Parquet")
 
 
 def _text_pieces(path: Path, options: ReadOptions) -> Iterator[Table]:
     encoding = options.encoding or detect_encoding(path)
     with as_utf8(path, encoding) as text:
-        if text.stat().st_size <= PIECE_BYTES:
+        if text.stat().st_size <= PIECE_BYTES or (options.format == "jsonl" and _is_list(text)):
             yield read_table(path, options)
             return
         known = replace(options, encoding="utf-8")
@@ -69,6 +73,12 @@ def _text_pieces(path: Path, options: ReadOptions) -> Iterator[Table]:
             yield Table(table.frame.slice(1) if again else table.frame, f"{table.how} ({encoding}, in pieces)")
 
 
+def _is_list(text: Path) -> bool:
+    """Tell a JSON list, which cannot be cut at its lines."""
+    with text.open("rb") as file:
+        return file.read(1 << 12).lstrip().startswith(b"[")
+
+
 def _pieces(text: Path, cut: Cut, *, repeat_first: bool) -> Iterator[tuple[Path, int]]:
     """Write the rows of a file to a temporary one, a piece at a time; yield its path and the lines before the piece."""
     with tempfile.TemporaryDirectory() as folder, text.open("rb") as file:
@@ -79,6 +89,8 @@ def _pieces(text: Path, cut: Cut, *, repeat_first: bool) -> Iterator[tuple[Path,
             content, rest = _whole_rows(file, rest, cut)
             if not content:
                 return
+            if not content.strip():
+                continue
             piece.write_bytes(content if lines == 0 else first + content)
             yield piece, lines
             lines += content.count(b"\n")

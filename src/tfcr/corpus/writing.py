@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import polars as pl
 
@@ -47,9 +47,13 @@ def _write_parquet(file: IO[bytes]) -> Iterator[Write]:
     with tempfile.TemporaryDirectory() as folder:
         parts: list[Path] = []
 
+        types: dict[Any, pl.DataType] = {}
+
         def write(frame: pl.DataFrame) -> None:
             parts.append(Path(folder) / f"{len(parts)}.parquet")
-            frame.write_parquet(parts[-1])
+            known: dict[Any, Any] = {name: types[name] for name in frame.columns if name in types}
+            frame.cast(known).write_parquet(parts[-1])  # what cannot be of one type is refused now, not at the end
+            types.update(frame.schema | known)
 
         yield write
         whole = pl.concat([pl.scan_parquet(part) for part in parts], how="diagonal_relaxed")
@@ -79,14 +83,18 @@ def frame_writer(path: str | None, default: str) -> Iterator[Write]:
 
     The format is told from the file's ending, or `default` on standard output. The file appears when all is written.
     """
-    if path is None:
-        with contextmanager(WRITERS[default])(sys.stdout.buffer) as write:
+    try:
+        if path is None:
+            with contextmanager(WRITERS[default])(sys.stdout.buffer) as write:
+                yield write
+            sys.stdout.buffer.flush()
+            return
+        writer = contextmanager(WRITERS[Path(path).suffix.removeprefix(".")])
+        with written_beside(Path(path)) as file, writer(file) as write:
             yield write
-        sys.stdout.buffer.flush()
-        return
-    writer = contextmanager(WRITERS[Path(path).suffix.removeprefix(".")])
-    with written_beside(Path(path)) as file, writer(file) as write:
-        yield write
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"cannot write such a table: {reason}; JSON lines hold anything: -o FILE.jsonl") from error
 
 
 def write_frame(frame: pl.DataFrame, path: str | None, default: str) -> None:

@@ -34,7 +34,7 @@ def descend(features: Matrix, signs: Matrix, weights: Matrix, tolerance: float) 
             for _ in range(EPOCHS):
                 descent.go_through(pool)
             before, gaps = gaps, descent.gaps()
-            unfinished = gaps > tolerance
+            unfinished = ~(gaps <= tolerance)  # what is no number is not finished
             if not unfinished.any() or np.median(gaps[unfinished] / before[unfinished]) > WORTHWHILE:
                 break
             descent.look_again(unfinished)

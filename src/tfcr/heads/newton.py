@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from tfcr.errors import InputError
 from tfcr.features import Features, HeldFeatures, gram
 from tfcr.heads.base import Solution, Targets
-from tfcr.machine import in_parallel
+from tfcr.machine import in_parallel, n_threads
 
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
@@ -37,6 +37,8 @@ MAX_GRAM_COLUMNS = 8192
 """With more, the Gram matrix would take longer and more memory than it saves."""
 EXACT_STEPS = 400
 """An exact step is taken if its kernel matrix costs less than this many products of X with a vector."""
+MAX_KERNEL_BYTES = 1 << 30
+"""What the kernel matrices of all threads together may take."""
 RESIDUAL = 0.1
 """How exactly a Newton step is solved for, relative to the gradient."""
 
@@ -182,13 +184,17 @@ class _Hessian:
     def newton_step(self, loss: Loss, gradient: Matrix, coefficients: Matrix, scores: Matrix) -> Matrix:
         """Return the step of each output, exact for those with few support vectors."""
         support = np.count_nonzero(loss.curvature, axis=0).astype(np.float64)
-        exact = support**2 < EXACT_STEPS * len(scores)
+        kernel_bytes = 12 * support**2
+        exact = (support**2 < EXACT_STEPS * len(scores)) & (kernel_bytes <= MAX_KERNEL_BYTES)
         step = np.empty_like(gradient)
         if not exact.all():
             step[:, ~exact] = self._by_conjugate_gradients(loss.curvature[:, ~exact], -gradient[:, ~exact])
         outputs = np.flatnonzero(exact).tolist()
+        largest = max(1.0, kernel_bytes[exact].max(initial=0))
         points = in_parallel(
-            lambda k: self._newton_point(loss.slope[:, k], loss.curvature[:, k], scores[:, k]), outputs
+            lambda k: self._newton_point(loss.slope[:, k], loss.curvature[:, k], scores[:, k]),
+            outputs,
+            min(n_threads(), int(max(1, MAX_KERNEL_BYTES // largest))),
         )
         for output, point in zip(outputs, points, strict=True):
             step[:, output] = point - coefficients[:, output]
@@ -261,11 +267,12 @@ def _factorised(matrix: Matrix) -> Matrix:
 
     It only sets the conjugate gradients right, and any positive matrix does so correctly, if not as fast.
     """
-    while True:
+    for _ in range(1000):
         try:
             return np.asarray(cho_factor(matrix, lower=True, check_finite=False)[0])
         except LinAlgError:
             matrix[np.diag_indices_from(matrix)] *= np.float32(1.01)
+    raise InputError("found features or weights that are no finite numbers; expected numbers")
 
 
 def _dots(one: Matrix, two: Matrix) -> Vector:

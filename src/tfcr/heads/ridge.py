@@ -17,7 +17,7 @@ from tfcr.machine import interruptible
 STRENGTHS = np.logspace(-3, 4, 22)
 """The regularisation that is tried, on features whose rows have a mean squared length of 1."""
 LOOKED_AT = 20_000
-"""Of more documents than this, every second, third, … is left out in turn: enough to pick a strength by."""
+"""Of more documents than this, so many are left out in turn: enough to pick a strength by."""
 
 
 class RidgeHead:
@@ -56,7 +56,7 @@ def _left_out_errors(
     solutions = (shrunk[:, :, None] * moments[:, None, :]).astype(np.float32)
     n_columns, n_strengths, n_outputs = solutions.shape
     total = np.zeros(n_strengths)
-    looked_at = np.arange(0, features.shape[0], max(1, features.shape[0] // LOOKED_AT))
+    looked_at = np.sort(np.random.default_rng(0).permutation(features.shape[0])[:LOOKED_AT])
     for chunk in chunks(len(looked_at)):
         rows = looked_at[chunk]
         projected = features.take(rows) @ directions.astype(np.float32)

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from tfcr.kernels.compiling import compiled_for_sums
 
 RUNS, VALUES = 0, 1  # columns of places
+TOGETHER = 4096
+"""Words added up in float32; the sums of longer documents would lose digits."""
 
 
 @compiled_for_sums
@@ -52,22 +54,27 @@ def score_documents(
     decisions
         The result, (n_documents, n_outputs).
     """
-    sums = np.empty(len(outputs), np.float32)
+    some = np.empty(len(outputs), np.float32)
+    sums = np.empty(len(outputs), np.float64)
     for document in range(first, last):
         sums[:] = 0
-        for place in range(starts[document], starts[document + 1]):
-            word, count = words[place], np.float32(counts[place])
-            value = places[word, VALUES]
-            for run in range(places[word, RUNS], places[word + 1, RUNS]):
-                here = sums[runs[run, 0] : runs[run, 1]]
-                added = values[value : value + len(here)]
-                for column in range(len(here)):
-                    here[column] += count * added[column]
-                value += len(here)
+        for start in range(starts[document], starts[document + 1], TOGETHER):
+            some[:] = 0
+            for place in range(start, min(start + TOGETHER, starts[document + 1])):
+                word, count = words[place], np.float32(counts[place])
+                value = places[word, VALUES]
+                for run in range(places[word, RUNS], places[word + 1, RUNS]):
+                    here = some[runs[run, 0] : runs[run, 1]]
+                    added = values[value : value + len(here)]
+                    for column in range(len(here)):
+                        here[column] += count * added[column]
+                    value += len(here)
+            for column in range(len(some)):
+                sums[column] += some[column]
         decisions[document] = intercepts
         for divisor in range(len(divisors) - 1):
             mass = divisors[divisor]
-            total = averagings[divisor, 0] * sums[mass] + averagings[divisor, 1] * np.float32(lengths[document])
+            total = averagings[divisor, 0] * sums[mass] + averagings[divisor, 1] * lengths[document]
             total += averagings[divisor, 2]
             if total > 0:
                 for column in range(mass + 1, divisors[divisor + 1]):
