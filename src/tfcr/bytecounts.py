@@ -27,6 +27,8 @@ BATCH_CHARACTERS = 1 << 20
 
 
 BATCH_WORDS = 1 << 17
+MAX_DOCUMENTS = 1 << 30
+"""After so many documents, their numbers begin anew."""
 MARGIN = 8
 """Bytes that the arena has beyond its last word: compiled code reads eight at a time."""
 
@@ -143,7 +145,8 @@ class ByteCounter:
         known = Lexicon.of([]) if lexicon is None else lexicon
         self.arena, self.offsets, self.slots = known.arena, known.offsets, known.slots
         self.n_words = len(self.offsets) - 1
-        self.last = np.zeros((self.n_words, 2), np.int32)
+        self.last = np.full((self.n_words, 2), -1, np.int32)
+        self.n_documents = 0
         self.entries = np.empty((2, 0), np.int32)
         self.found = np.empty(0, np.uint8)
 
@@ -178,10 +181,11 @@ class ByteCounter:
         entry_starts, lengths = np.zeros(n_documents + 1, np.int64), np.empty(n_documents, np.int64)
         state = np.array([self.n_words, 0])
         document = 0
-        self.last[:, SEEN] = -1
+        if self.n_documents + n_documents > MAX_DOCUMENTS:
+            self.last[:, SEEN], self.n_documents = -1, 0
         while True:
             document = count_documents(
-                text, starts, document, self.actions, self.adding, self.merging,
+                text, starts, document, self.n_documents, self.actions, self.adding, self.merging,
                 self.found, self.sizes, self.keys, self.slots, self.arena, self.offsets, self.last,
                 words, counts, entry_starts, lengths, state,
             )  # fmt: skip
@@ -189,6 +193,7 @@ class ByteCounter:
             if document == n_documents:
                 break
             self._make_room_for_words(longest)
+        self.n_documents += n_documents
         return Batch(entry_starts, words[: state[1]], counts[: state[1]], lengths)
 
     def _make_room(self, longest: int, n_entries: int) -> None:

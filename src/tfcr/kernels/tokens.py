@@ -152,6 +152,7 @@ def count_documents(
     text: NDArray[np.uint8],
     starts: NDArray[np.int64],
     document: int,
+    seen_before: int,
     actions: NDArray[np.uint8],
     adding: bool,
     merging: bool,
@@ -174,6 +175,8 @@ def count_documents(
     ----------
     text, starts
         All documents' bytes, and where each starts; the last start is the end.
+    seen_before
+        The documents of earlier calls: no two documents have the same number in `last`.
     actions
         One of END, MORE, KEEP, SKIP for each code point.
     adding
@@ -225,11 +228,11 @@ def count_documents(
             start += size
             if word < 0:
                 continue
-            if merging and last[word, SEEN] == document:
+            if merging and last[word, SEEN] == seen_before + document:
                 counts[last[word, ENTRY]] += 1
                 continue
             if merging:
-                last[word, SEEN] = document
+                last[word, SEEN] = seen_before + document
                 last[word, ENTRY] = n_entries
             words[n_entries] = word
             counts[n_entries] = 1
