@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from tfcr.kernels.compiling import compiled_for_sums
 
 RUNS, VALUES = 0, 1  # columns of places
-TOGETHER = 4096
+TOGETHER = 256
 """Words added up in float32; the sums of longer documents would lose digits."""
 
 
