@@ -11,23 +11,11 @@ from functools import partial
 from pathlib import Path
 
 from tfcr.corpus.columns import Corpus
+from tfcr.corpus.labelled import ABUSE, DIRECTORY, POLARITIES, SENTIMENTS, STARS, Column, Delimited, Joined
 from tfcr.corpus.loading import read_corpus
-from tfcr.corpus.originals import (
-    ABUSE,
-    DIRECTORY,
-    POLARITIES,
-    SENTIMENTS,
-    STARS,
-    Column,
-    Delimited,
-    Joined,
-    Row,
-    amazon_rows,
-    news_rows,
-    semeval_rows,
-    zhang_rows,
-)
+from tfcr.corpus.originals import amazon_rows, news_rows, semeval_rows, zhang_rows
 from tfcr.corpus.pydocs import load_pydocs
+from tfcr.corpus.rows import Row
 from tfcr.corpus.tables import read_label_lines
 from tfcr.download import Download
 

@@ -11,7 +11,7 @@ from tfcr.corpus.columns import Columns, Corpus, joined_text
 from tfcr.corpus.datasets import DATASETS, Dataset
 from tfcr.corpus.loading import read_corpus, read_pieces, read_unlabelled
 from tfcr.corpus.options import ReadOptions, Table
-from tfcr.corpus.originals import Row
+from tfcr.corpus.rows import Row
 from tfcr.download import download
 from tfcr.errors import DataError, DownloadError, InputError, look_up
 from tfcr.files import fetched_folder, find_data, looked_in, remember_path

@@ -15,6 +15,7 @@ from tfcr.archives import Member, members, tar_members
 from tfcr.corpus.decoding import as_utf8, decoded_chunks, detect_encoding, first_bytes
 from tfcr.corpus.delimited import read_delimited
 from tfcr.corpus.options import ReadOptions, Table
+from tfcr.corpus.rows import lines
 from tfcr.errors import DataError, look_up
 
 LABEL_MARK = "__label__"
@@ -127,13 +128,8 @@ def _read_lines(path: Path, options: ReadOptions) -> Table:
 
 
 def _lines(path: Path, encoding: str) -> Iterator[str]:
-    """Yield the lines of a file; only a line break ends one, whatever else str.splitlines takes for one."""
-    rest = ""
-    for chunk in decoded_chunks(path, encoding):
-        *whole, rest = (rest + chunk).split("\n")
-        yield from (line.removesuffix("\r") for line in whole)
-    if rest:
-        yield rest.removesuffix("\r")
+    """Yield the lines of a file without their ends."""
+    return (line.removesuffix("\n").removesuffix("\r") for line in lines(decoded_chunks(path, encoding)))
 
 
 def read_label_lines(path: Path, encoding: str | None = None) -> list[str]:
