@@ -642,3 +642,9 @@ def test_a_document_of_ten_megabytes(run: Run, model: Path, tmp_path: Path) -> N
     result = run("predict", model, path, "-o", tmp_path / "out.parquet")
     assert result.status == 0
     assert pl.read_parquet(tmp_path / "out.parquet")["predicted"].to_list()[0] == "class 0"
+
+
+def test_the_package_is_the_command_line_too() -> None:
+    command = [sys.executable, "-m", "tfcr", "--version"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
+    assert result.stdout.startswith("tfcr ")

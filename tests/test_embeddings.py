@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -18,7 +18,7 @@ from tfcr.embeddings import FORMATS, KNOWN_MODELS, formats
 from tfcr.embeddings.formats import detect_format
 from tfcr.embeddings.known import find_known
 from tfcr.errors import EmbeddingsError, InputError, MissingExtraError, UnknownNameError
-from tfcr.wordlist import decode_words, encode_words
+from tfcr.wordlist import decode_words, encode_words, sort_words
 
 # gensim leaves the files it reads open, which Python reports whenever it collects them
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -368,6 +368,16 @@ def test_training_on_too_little() -> None:
 @given(st.lists(st.text(), max_size=10))
 def test_words_survive_the_disk(words: list[str]) -> None:
     assert decode_words(*encode_words(words)) == words
+
+
+ANY_CHARACTER = st.characters(exclude_characters="\0", exclude_categories=())
+
+
+@given(st.sets(st.text(ANY_CHARACTER) | st.text("ab", min_size=6, max_size=20), max_size=40))
+@example({"\ud800", "\ue000", "\U0001f600", "a" * 8, "a" * 9, "a" * 16, ""})
+def test_words_are_sorted_by_code_point(words: set[str]) -> None:
+    as_found = list(words)
+    assert [as_found[number] for number in sort_words(*encode_words(as_found))] == sorted(words)
 
 
 @pytest.mark.slow

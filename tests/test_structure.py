@@ -43,6 +43,7 @@ STAGES = [
     "experiment",
     "report",
     "cli",
+    "__main__",
 ]
 
 

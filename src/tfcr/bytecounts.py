@@ -11,14 +11,13 @@ from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.compiled import SEEN, count_documents, fill_slots
 from tfcr.machine import n_threads
 from tfcr.tokenizers import ONE_TOKEN, Tokenizer
-from tfcr.wordlist import decode_words, encode_words
+from tfcr.wordlist import decode_some, encode_words, sort_words
 
 T = TypeVar("T", bound=np.generic)
 
@@ -162,15 +161,14 @@ class ByteCounter:
 
     def number_words(self, other: "ByteCounter") -> NDArray[np.int32]:
         """Take in the words of another counter, and return the number of each here: a word is a text of one token."""
-        offsets = other.offsets[: other.n_words + 1]
-        text = other.arena[: offsets[-1]]
+        text, offsets = other.known_words()
         text.setflags(write=False)  # as all texts are: compiled code is made for one kind of array
         return self.count_bytes(text, offsets).words.copy()
 
-    def words(self) -> list[str]:
-        """Return the words in the order of their numbers."""
+    def known_words(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the bytes of the words, one after the other, and where each starts; the last start is the end."""
         offsets = self.offsets[: self.n_words + 1]
-        return decode_words(self.arena[: offsets[-1]], offsets)
+        return self.arena[: offsets[-1]], offsets
 
     def count_bytes(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> Batch:
         """Count texts given by their bytes, one after the other, and where each starts; the last start is the end."""
@@ -256,18 +254,11 @@ def _sorted_union(counters: Sequence[ByteCounter]) -> tuple[list[str], list[NDAr
     first, *others = counters
     n_own = first.n_words
     numbers = [np.arange(n_own, dtype=np.int32), *(first.number_words(other) for other in others)]
-    words = first.words()
-    order = _sorted_order(words)
-    ranks = np.empty(len(words), np.int32)
-    ranks[order] = np.arange(len(words))
-    return [words[place] for place in order.tolist()], [ranks[some] for some in numbers]
-
-
-def _sorted_order(words: list[str]) -> NDArray[np.int64]:
-    try:
-        return pl.Series(words, dtype=pl.String).arg_sort().to_numpy().astype(np.int64)  # by bytes: the same order
-    except UnicodeEncodeError:  # lone surrogates, which polars cannot hold
-        return np.array(sorted(range(len(words)), key=words.__getitem__), np.int64)
+    text, offsets = first.known_words()
+    order = sort_words(text, offsets)
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order))
+    return decode_some(text, offsets, order), [ranks[some] for some in numbers]
 
 
 def _grown(array: NDArray[T], size: int) -> NDArray[T]:
