@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tfcr.blocks import Block
 from tfcr.counts import DocumentWords
 from tfcr.errors import InputError, UnknownNameError
-from tfcr.features import HeldFeatures
+from tfcr.features import HeldFeatures, SparseFeatures
 from tfcr.heads import HEADS, LINKS, fit_head, make_targets, newton, resolve_head
 from tfcr.heads.base import Targets
 from tfcr.heads.descent import descend
@@ -55,11 +55,11 @@ def objective(
     return np.asarray(value + 0.5 * (B**2).sum(axis=0))
 
 
-WAYS: dict[str, dict[str, int]] = {
+WAYS: dict[str, dict[str, Any]] = {
     "conjugate gradients": {"PATIENT_CG_STEPS": 1000, "MAX_CG_STEPS": 1000, "EXACT_STEPS": 0},
     "preconditioned": {"PATIENT_CG_STEPS": 0, "MAX_CG_STEPS": 1000, "EXACT_STEPS": 0},
     "exact": {"EXACT_STEPS": 10**9},
-    "descent first": {"WORTH_COMPILED_CODE": 0},
+    "descent first": {"WORTH_COMPILED_CODE": {HeldFeatures: 0, SparseFeatures: 0}},
 }
 
 
@@ -247,11 +247,12 @@ def test_probabilities_add_up_and_follow_the_scores(link: str, n_outputs: int) -
     np.testing.assert_array_equal(found[1:].argmax(axis=1), best[1:])
 
 
+@pytest.mark.parametrize("kind", [HeldFeatures, lambda features: SparseFeatures(sp.csr_array(features))])
 @pytest.mark.parametrize("C", STRENGTHS_OF_C)
-def test_the_descent_knows_how_far_it_is_from_the_optimum(C: float) -> None:
+def test_the_descent_knows_how_far_it_is_from_the_optimum(C: float, kind: Any) -> None:
     features, _, targets = problem(4)
     signs, weights = targets.signs(range(4)), np.float32(C) * targets.one_vs_rest_weights(range(4))
-    coefficients, finished = descend(features, signs, weights, tolerance=1e-4)
+    coefficients, finished = descend(kind(features), signs, weights, tolerance=1e-4)
     found = objective("svm", C, features, targets, range(4), coefficients.astype(np.float64))
     nothing, nowhere = np.zeros_like(coefficients), np.zeros(4, np.bool_)
     optimum = newton.minimise(squared_hinge_loss, HeldFeatures(features), signs, weights, nothing, nowhere)

@@ -216,9 +216,16 @@ def test_any_packed_table_scores_as_the_formula_says(
     lengths = counts.sum(axis=1) + 1
     expected = np.tile(intercepts, (len(rows), 1))
     for document, (column, (output, divisor)) in itertools.product(range(len(rows)), enumerate(pairs)):
-        total = {"weights": counts[document] @ masses[:, divisor], "length": lengths[document], "sum": 1}
-        if total[averagings[divisor]] > 0:
-            expected[document, output] += counts[document] @ scores[:, column] / total[averagings[divisor]]
+        numbers = counts[document]
+        damp = np.where(numbers > 0, 1 + np.log(np.maximum(numbers, 1)), 0)
+        total, sums = {
+            "weights": (numbers @ masses[:, divisor], numbers @ scores[:, column]),
+            "length": (lengths[document], numbers @ scores[:, column]),
+            "sum": (1, numbers @ scores[:, column]),
+            "unit": (np.sqrt(damp**2 @ masses[:, divisor]), damp @ scores[:, column]),
+        }[averagings[divisor]]
+        if total > 0:
+            expected[document, output] += sums / total
     found = packed.score_counted(DocumentWords(list("abcdef"), sp.csr_array(counts), lengths))
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1, abs(expected).max()))
 

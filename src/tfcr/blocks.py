@@ -2,8 +2,9 @@
 
     block(d) = Σ_w n(w, d) · weight(w) · vector(w)  /  divisor(d)
 
-The paper's concatenation has one block for each class, all with the same vectors. Everything that a model computes
-later (word table, explanation) follows from this one form, so that a new kind of feature is a new list of blocks.
+The paper's concatenation has one block for each class, all with the same vectors. TF-IDF is a block too: its vectors
+are one dimension for each word, and counts enter dampened, as 1 + log n. Everything that a model computes later (word
+table, explanation) follows from this one form, so that a new kind of feature is a new list of blocks.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from tfcr.errors import look_up
 from tfcr.schemes import Weights
 
 Known = NDArray[np.bool_]
+Vectors = NDArray[np.float32] | sp.csr_array
 
 WORTH_COMPILED_CODE = 50_000_000
 """Words times columns from which document vectors are computed by compiled code; less is done before it is loaded."""
@@ -35,7 +37,7 @@ class Block:
     weights
         float32 (n_words,).
     vectors
-        float32 (n_words, dimensions); None stands for the identity, one dimension for each word.
+        float32 (n_words, dimensions), dense or sparse; None stands for the identity, one dimension for each word.
     averaging
         A name of AVERAGINGS.
     output
@@ -46,7 +48,7 @@ class Block:
 
     name: str
     weights: NDArray[np.float32]
-    vectors: NDArray[np.float32] | None
+    vectors: Vectors | None
     averaging: str
     output: int | None = None
     suffixes: tuple[str, ...] | None = None
@@ -66,15 +68,44 @@ class Block:
 
 
 class Averaging(NamedTuple):
-    """A divisor is `weights` · (the weights of all the document's words) + `length` · (all its tokens) + `one`."""
+    """A divisor is `weights` · (the weights of all the document's words) + `length` · (all its tokens) + `one`.
+
+    If `dampened`, counts enter as 1 + log n, and the weights are added up as the sides of a right angle: the root of
+    their squares.
+    """
 
     weights: float = 0
     length: float = 0
     one: float = 0
+    dampened: bool = False
 
-    def divisors(self, weight_sums: NDArray[np.float32], lengths: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the divisors for the weight sums (n_documents, n_blocks) and lengths (n_documents,)."""
-        return np.asarray(self.weights * weight_sums + self.length * lengths[:, None] + self.one, np.float32)
+    def counts(self, counts: sp.csr_array) -> sp.csr_array:
+        """Return counts as they enter."""
+        return dampen(counts) if self.dampened else counts
+
+    def divisors(
+        self, counts: sp.csr_array, masses: NDArray[np.float32] | sp.csr_array, lengths: NDArray[Any]
+    ) -> NDArray[np.float32]:
+        """Return the divisors of documents, (n_documents, n_divisors).
+
+        Parameters
+        ----------
+        counts
+            As they enter; (n_documents, n_words).
+        masses
+            What each word adds to each divisor; (n_words, n_divisors). See `masses`.
+        lengths
+            All tokens of each document.
+        """
+        summed = (counts.power(2) if self.dampened else counts) @ masses
+        sums = np.asarray(summed.toarray() if sp.issparse(summed) else summed, np.float32)
+        if self.dampened:
+            sums = np.sqrt(sums)
+        return np.asarray(self.weights * sums + self.length * lengths[:, None] + self.one, np.float32)
+
+    def masses(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what each word adds to the divisor, before the root if there is one."""
+        return weights * weights if self.dampened else weights
 
 
 AVERAGINGS: dict[str, Averaging] = {
@@ -83,7 +114,14 @@ AVERAGINGS: dict[str, Averaging] = {
     # by all tokens, known or not
     "length": Averaging(length=1),
     "sum": Averaging(one=1),
+    # to length 1, as TF-IDF is with sublinear counts
+    "unit": Averaging(weights=1, dampened=True),
 }
+
+
+def dampen(counts: sp.csr_array) -> sp.csr_array:
+    """Return 1 + log n for each count."""
+    return sp.csr_array((1 + np.log(counts.data, dtype=np.float32), counts.indices, counts.indptr), counts.shape)
 
 
 def divide(sums: NDArray[np.float32], divisors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -170,39 +208,48 @@ def document_vectors(
     """Return the blocks of all documents side by side; float32 of shape (n_documents, n_columns), in `out` if given."""
     starts = column_starts(blocks)
     features = np.empty((counts.shape[0], starts[-1]), np.float32) if out is None else out
-    numbers = counts.astype(np.float32)
-    for first, last in _runs_of_vectors(blocks):
+    for first, last in _runs_of_blocks(blocks):
+        averaging = AVERAGINGS[blocks[first].averaging]
+        numbers = averaging.counts(counts.astype(np.float32))
         weights = np.stack([block.weights for block in blocks[first:last]], axis=1)
-        divisors = _divisors(numbers @ weights, lengths, blocks[first:last])
+        divisors = averaging.divisors(numbers, averaging.masses(weights), lengths)
         shares = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
         _average(numbers, weights, blocks[first].vectors, shares, features[:, starts[first] : starts[last]], threads)
     return features
 
 
-def _divisors(weight_sums: NDArray[np.float32], lengths: NDArray[Any], blocks: Sequence[Block]) -> NDArray[np.float32]:
-    """Return what each block of each document is divided by; (n_documents, n_blocks)."""
-    columns = [
-        AVERAGINGS[block.averaging].divisors(weight_sums[:, [number]], lengths) for number, block in enumerate(blocks)
+def _runs_of_blocks(blocks: Sequence[Block]) -> list[tuple[int, int]]:
+    """Return the ranges of neighbouring blocks that average the same vectors alike, and so can be computed together."""
+    ends = [
+        number
+        for number, (one, two) in enumerate(pairwise(blocks), start=1)
+        if one.vectors is not two.vectors or one.averaging != two.averaging
     ]
-    return np.concatenate(columns, axis=1)
-
-
-def _runs_of_vectors(blocks: Sequence[Block]) -> list[tuple[int, int]]:
-    """Return the ranges of neighbouring blocks that average the same vectors, and so can be computed together."""
-    ends = [number for number in range(1, len(blocks)) if blocks[number].vectors is not blocks[number - 1].vectors]
     return list(pairwise([0, *ends, len(blocks)]))
+
+
+def word_shares(counts: sp.csr_array, lengths: NDArray[Any], block: Block) -> sp.csr_array:
+    """Return count · weight / divisor for each word of each document; its product with the vectors is the block."""
+    averaging = AVERAGINGS[block.averaging]
+    numbers = averaging.counts(counts.astype(np.float32))
+    divisors = averaging.divisors(numbers, averaging.masses(block.weights)[:, None], lengths)[:, 0]
+    inverse = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
+    data = numbers.data * block.weights[numbers.indices] * np.repeat(inverse, np.diff(numbers.indptr))
+    shares = sp.csr_array((data, numbers.indices, numbers.indptr), numbers.shape, copy=True)
+    shares.eliminate_zeros()  # a word has weight only in classes where it occurred
+    return shares
 
 
 def _average(
     counts: sp.csr_array,
     weights: NDArray[np.float32],
-    vectors: NDArray[np.float32] | None,
+    vectors: Vectors | None,
     shares: NDArray[np.float32],
     target: NDArray[np.float32],
     threads: int | None,
 ) -> None:
     """Write some blocks into their columns: weighted sums, times the share that one weight has in each document."""
-    if vectors is not None and counts.nnz * target.shape[1] >= WORTH_COMPILED_CODE:
+    if isinstance(vectors, np.ndarray) and counts.nnz * target.shape[1] >= WORTH_COMPILED_CODE:
         from tfcr.compiled import average_vectors, in_threads  # noqa: PLC0415 - numba loads slowly
 
         arrays = counts.indptr.astype(np.int64), counts.indices.astype(np.int32), counts.data
@@ -232,11 +279,10 @@ def empty_blocks(counts: sp.csr_array, blocks: Sequence[Block]) -> NDArray[np.bo
     return empty
 
 
-def _weighted_sums(
-    counts: sp.csr_array, weights: NDArray[np.float32], vectors: NDArray[np.float32] | None
-) -> NDArray[np.float32]:
+def _weighted_sums(counts: sp.csr_array, weights: NDArray[np.float32], vectors: Vectors | None) -> NDArray[np.float32]:
     weighted = sp.csr_array((counts.data * weights[counts.indices], counts.indices, counts.indptr), counts.shape)
-    return np.asarray(weighted.toarray() if vectors is None else weighted @ vectors, np.float32)
+    sums = weighted if vectors is None else weighted @ vectors
+    return np.asarray(sums.toarray() if sp.issparse(sums) else sums, np.float32)
 
 
 def column_names(blocks: Sequence[Block]) -> list[str]:

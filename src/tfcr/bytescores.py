@@ -34,6 +34,8 @@ class PackedTable:
     places: NDArray[np.int64]
     runs: NDArray[np.int32]
     values: NDArray[np.float32]
+    squares: NDArray[np.float32]
+    dampened: int
     divisors: NDArray[np.int32]
     outputs: NDArray[np.int32]
     averagings: NDArray[np.float32]
@@ -50,11 +52,13 @@ class PackedTable:
             for batch in counter.count(texts[start:end]):
                 size = len(batch.lengths)
                 self._score(0, size, batch, decisions[start : start + size])
-                known = np.diff(batch.starts) / np.maximum(batch.lengths, 1)
+                known = np.add.reduceat(np.append(batch.counts, 0), batch.starts[:-1]) * (np.diff(batch.starts) > 0)
+                known = known / np.maximum(batch.lengths, 1)
                 unknown[start : start + size] = np.where(batch.lengths > 0, 1 - known, 0)
                 start += size
 
-        each_part(lambda: ByteCounter(tokenizer, self._lexicon, merging=False), score, len(texts), threads)
+        merging = self.squares.shape[1] > 0  # what is dampened must be counted first
+        each_part(lambda: ByteCounter(tokenizer, self._lexicon, merging=merging), score, len(texts), threads)
         return decisions, unknown
 
     def score_counted(self, documents: DocumentWords, threads: int | None = None) -> NDArray[np.float64]:
@@ -73,7 +77,7 @@ class PackedTable:
     def _score(self, first: int, last: int, batch: Batch, decisions: NDArray[np.float64]) -> None:
         score_documents(
             first, last, batch.starts, batch.words, batch.counts, batch.lengths,
-            self.places, self.runs, self.values,
+            self.places, self.runs, self.values, self.squares, self.dampened,
             self.divisors, self.outputs, self.averagings, self.intercepts, decisions,
         )  # fmt: skip
 
@@ -95,24 +99,32 @@ def pack(
     """Put the mass of each divisor before its scores, and each word's values of neighbouring columns together.
 
     A word that has weight in a class adds to all of the class's columns, and common words to all columns: long runs.
+    Columns whose counts are dampened come last and begin a lane, so that no run holds both kinds.
     """
+    dampened = np.array([AVERAGINGS[name].dampened for name in averagings])
+    plain_first = np.argsort(dampened, kind="stable")
+    masses, divisors = masses[:, plain_first], np.argsort(plain_first)[divisors]
+    n_plain = int((~dampened).sum())
     common = np.argsort(-frequencies, kind="stable")
     ranks = np.empty(len(common), np.int32)
     ranks[common] = np.arange(len(common))
     scores, masses = scores[common], masses[common]
     n_words, n_divisors = masses.shape
     order = np.argsort(divisors, kind="stable")
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order)) + divisors[order] + 1
     bounds = np.searchsorted(divisors[order], np.arange(n_divisors + 1)) + np.arange(n_divisors + 1)
-    columns = np.concatenate([bounds[masses.indices], places[scores.indices]])
-    rows = np.concatenate([_rows_of(masses), _rows_of(scores)])
+    padding = np.where(np.arange(n_divisors + 1) >= n_plain, -bounds[n_plain] % LANE, 0)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order)) + divisors[order] + 1 + padding[divisors[order]]
+    bounds += padding
+    plain = sp.csr_array(masses[:, :n_plain])
+    columns = np.concatenate([bounds[plain.indices], places[scores.indices]])
+    rows = np.concatenate([_rows_of(plain), _rows_of(scores)])
     n_lanes = -(-int(bounds[-1]) // LANE)
     lanes, within = np.unique(rows * n_lanes + columns // LANE, return_inverse=True)
     values = np.zeros((len(lanes), LANE), np.float32)
-    values[within, columns % LANE] = np.concatenate([masses.data, scores.data])
+    values[within, columns % LANE] = np.concatenate([plain.data, scores.data])
     value_starts = np.searchsorted(lanes, np.arange(n_words + 1) * n_lanes)
-    breaks = np.diff(lanes, prepend=-2) != 1
+    breaks = (np.diff(lanes, prepend=-2) != 1) | (lanes % n_lanes == bounds[n_plain] // LANE)
     breaks[value_starts[:-1][np.diff(value_starts) > 0]] = True  # a new word, a new run
     first = np.flatnonzero(breaks)
     last = np.append(first[1:], len(lanes))[: len(first)] - 1
@@ -124,9 +136,11 @@ def pack(
         places=np.stack([np.searchsorted(first, value_starts), LANE * value_starts], axis=1),
         runs=(LANE * np.stack([lanes[first] % n_lanes, lanes[last] % n_lanes + 1], axis=1)).astype(np.int32),
         values=values.ravel(),
+        squares=np.ascontiguousarray(masses[:, n_plain:].toarray()),
+        dampened=int(bounds[n_plain]),
         divisors=bounds.astype(np.int32),
         outputs=column_outputs,
-        averagings=np.array([AVERAGINGS[name] for name in averagings], np.float32),
+        averagings=np.array([AVERAGINGS[averagings[number]][:3] for number in plain_first], np.float32),
         intercepts=intercepts,
     )
 

@@ -20,7 +20,7 @@ compiling.tell_compiling(
 )
 
 from tfcr.kernels.averages import average_vectors  # noqa: E402
-from tfcr.kernels.descent import descend_once  # noqa: E402
+from tfcr.kernels.descent import descend_once, descend_sparse_once  # noqa: E402
 from tfcr.kernels.rows import last_row_end  # noqa: E402
 from tfcr.kernels.scores import score_documents  # noqa: E402
 from tfcr.kernels.tokens import SEEN, count_documents, fill_slots  # noqa: E402
@@ -30,6 +30,7 @@ __all__ = [
     "average_vectors",
     "count_documents",
     "descend_once",
+    "descend_sparse_once",
     "fill_slots",
     "in_threads",
     "last_row_end",

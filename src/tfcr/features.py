@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.blocks import AVERAGINGS, Block, column_starts, document_vectors, empty_blocks
+from tfcr.blocks import AVERAGINGS, Block, column_starts, document_vectors, empty_blocks, word_shares
 from tfcr.counts import DocumentWords
 
 Matrix = NDArray[np.float32]
@@ -67,6 +67,11 @@ class HeldFeatures:
     """A matrix in memory."""
 
     matrix: Matrix
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return self.matrix.size
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -136,6 +141,35 @@ class ComputedFeatures:
 
 
 @dataclass(frozen=True)
+class SparseFeatures:
+    """A matrix of mostly zeros in memory, such as TF-IDF."""
+
+    matrix: sp.csr_array
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has, zeros left out."""
+        return int(self.matrix.nnz)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents and columns."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    def times(self, coefficients: Matrix) -> Matrix:
+        """Return X B."""
+        return np.asarray(self.matrix @ coefficients, np.float32)
+
+    def transposed_times(self, values: Matrix) -> Matrix:
+        """Return Xᵀ V."""
+        return np.asarray(self.matrix.T @ values, np.float32)
+
+    def take(self, rows: NDArray[np.int64]) -> Matrix:
+        """Return some rows, dense."""
+        return np.asarray(self.matrix[rows].toarray())
+
+
+@dataclass(frozen=True)
 class ScaledFeatures:
     """Features with the means that were taken off each column, and the scale that divides them."""
 
@@ -148,11 +182,35 @@ def scaled_features(
     documents: DocumentWords, blocks: Sequence[Block], sample_weight: NDArray[np.float64], max_memory: int
 ) -> ScaledFeatures:
     """Return the features of documents: held in memory, or computed if they took more than `max_memory` bytes."""
+    if all(_is_sparse(block) for block in blocks):
+        return _hold_sparse(documents, blocks, sample_weight)
     n_columns = column_starts(blocks)[-1] + 1
     empty = empty_blocks(documents.matrix, blocks)
     if 4 * len(documents) * n_columns <= max_memory:
         return _hold(documents, blocks, empty, sample_weight)
     return _compute(documents, blocks, empty, sample_weight)
+
+
+def _is_sparse(block: Block) -> bool:
+    return AVERAGINGS[block.averaging].dampened and (block.vectors is None or sp.issparse(block.vectors))
+
+
+def _hold_sparse(
+    documents: DocumentWords, blocks: Sequence[Block], sample_weight: NDArray[np.float64]
+) -> ScaledFeatures:
+    """Return sparse features, scaled but not centred, which would fill them."""
+    parts = [_sparse_block(documents, block) for block in blocks]
+    matrix: sp.csr_array = sp.hstack(parts, "csr")
+    means = np.zeros(matrix.shape[1])
+    scale = _scale(np.asarray(matrix.power(2).sum(axis=1), np.float64), sample_weight, means)
+    ones = sp.csr_array(np.ones((len(documents), 1), np.float32))
+    with_ones: sp.csr_array = sp.hstack([matrix / np.float32(scale), ones], "csr")
+    return ScaledFeatures(SparseFeatures(with_ones), means, scale)
+
+
+def _sparse_block(documents: DocumentWords, block: Block) -> sp.csr_array:
+    shares = _shares(documents, block)
+    return shares if block.vectors is None else sp.csr_array(shares @ block.vectors)
 
 
 def _hold(
@@ -191,14 +249,7 @@ def _columns(blocks: Sequence[Block]) -> list[slice]:
 
 
 def _shares(documents: DocumentWords, block: Block) -> sp.csr_array:
-    """Return count · weight / divisor for each word of each document; its product with the vectors is the block."""
-    counts = documents.matrix.astype(np.float32)
-    divisors = AVERAGINGS[block.averaging].divisors((counts @ block.weights)[:, None], documents.lengths)[:, 0]
-    inverse = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
-    data = counts.data * block.weights[counts.indices] * np.repeat(inverse, np.diff(counts.indptr))
-    shares = sp.csr_array((data, counts.indices, counts.indptr), counts.shape, copy=True)
-    shares.eliminate_zeros()  # a word has weight only in classes where it occurred
-    return shares
+    return word_shares(documents.matrix, documents.lengths, block)
 
 
 def _centre(matrix: Matrix, columns: Sequence[slice], means: NDArray[np.float64], empty: NDArray[np.bool_]) -> None:

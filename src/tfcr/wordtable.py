@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.blocks import AVERAGINGS, Block, column_starts
+from tfcr.blocks import AVERAGINGS, Block, column_starts, dampen
 from tfcr.counts import WORTH_COMPILED_CODE as WORTH_COMPILED_COUNTING
 from tfcr.counts import DocumentWords, count_words
 from tfcr.heads.base import FittedHead
@@ -41,8 +41,9 @@ class WordTable:
     """What each word adds to each score.
 
     A score is its intercept plus its columns; a column is Σ_w n(w) · scores[w] over the document's words, divided
-    by its divisor: Σ_w n(w) · masses[w], or as the divisor's averaging says. Where the divisor is 0, the column adds
-    nothing. A word has weight only in classes where it occurred, so both tables are sparse.
+    by its divisor: Σ_w n(w) · masses[w], or as the divisor's averaging says, which may dampen n as well. Where the
+    divisor is 0, the column adds nothing. A word has weight only in classes where it occurred, so both tables are
+    sparse.
 
     Attributes
     ----------
@@ -90,7 +91,7 @@ class WordTable:
         rows = max(1, CHUNK_BYTES // (16 * len(self.outputs)))
         for start in range(0, len(decisions), rows):
             chunk = slice(start, start + rows)
-            sums = (counts[chunk] @ self.scores).toarray()
+            sums = self._sums(counts[chunk])
             divisors = self._divisors(counts[chunk], documents.lengths[chunk])[:, self.divisors]
             columns = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
             decisions[chunk] = columns.astype(np.float64) @ self._adds_to + self.intercepts
@@ -108,7 +109,8 @@ class WordTable:
         """
         one = counts.astype(np.float32)
         divisors = self._divisors(one, np.array([length]))[0, self.divisors].astype(np.float64)
-        sums = one.data[:, None] * self.scores[one.indices].toarray().astype(np.float64)
+        numbers = np.where(self._dampened, dampen(one).data[:, None], one.data[:, None])
+        sums = numbers * self.scores[one.indices].toarray().astype(np.float64)
         columns = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
         return one.indices.astype(np.int64), columns @ self._adds_to
 
@@ -123,15 +125,25 @@ class WordTable:
         return np.asarray(self.scores @ (self._adds_to / safe[:, None])) * np.sqrt(self.frequencies)[:, None]
 
     def _divisors(self, counts: sp.csr_array, lengths: NDArray[Any]) -> NDArray[np.float32]:
-        weight_sums: NDArray[np.float32] = (counts @ self.masses).toarray()
-        divisors = np.empty_like(weight_sums)
-        for number, averaging in enumerate(self.averagings):
-            divisors[:, [number]] = AVERAGINGS[averaging].divisors(weight_sums[:, [number]], lengths)
+        divisors = np.empty((counts.shape[0], len(self.averagings)), np.float32)
+        for name in set(self.averagings):
+            averaging = AVERAGINGS[name]
+            numbers = np.flatnonzero(np.array(self.averagings) == name)
+            divisors[:, numbers] = averaging.divisors(averaging.counts(counts), self.masses[:, numbers], lengths)
         return divisors
+
+    def _sums(self, counts: sp.csr_array) -> NDArray[np.float32]:
+        """Return the columns before they are divided; (n_documents, n_columns)."""
+        if not self._dampened.any():
+            return np.asarray((counts @ self.scores).toarray())
+        sums = np.empty((counts.shape[0], len(self.outputs)), np.float32)
+        for numbers, columns in ((counts, ~self._dampened), (dampen(counts), self._dampened)):
+            sums[:, columns] = (numbers @ self.scores[:, columns]).toarray()
+        return sums
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be made again, when models are copied to other processes."""
-        return {key: value for key, value in self.__dict__.items() if key not in ("_packed", "_adds_to")}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_packed", "_adds_to", "_dampened")}
 
     @cached_property
     def _packed(self) -> "PackedTable":
@@ -139,6 +151,11 @@ class WordTable:
 
         parts = self.scores, self.outputs, self.divisors, self.masses, self.averagings
         return pack(self.words, *parts, self.intercepts, self.frequencies)
+
+    @cached_property
+    def _dampened(self) -> NDArray[np.bool_]:
+        """Whether counts enter a column dampened; (n_columns,)."""
+        return np.array([AVERAGINGS[name].dampened for name in self.averagings])[self.divisors]
 
     @cached_property
     def _adds_to(self) -> NDArray[np.float64]:
@@ -164,7 +181,8 @@ def collapse(
         offsets = fitted.means[start : start + block.dimensions] @ coefficients
         along = coefficients if block.vectors is None else block.vectors @ coefficients.astype(np.float32)
         centred = block.averaging == "weights"
-        divisor = masses.add(_divisor_key(block), block.weights, once=True)
+        mass = AVERAGINGS[block.averaging].masses(block.weights)
+        divisor = masses.add(_divisor_key(block), mass, once=True)
         for number, output in enumerate(seen):
             values = block.weights * (along[:, number] - (offsets[number] if centred else 0))
             scores.add((output, divisor), values)
@@ -187,7 +205,7 @@ def collapse(
 
 def _divisor_key(block: Block) -> tuple[str, int]:
     """Return what blocks with the same divisor have in common: the averaging and, if it uses them, the weights."""
-    return block.averaging, id(block.weights) if block.averaging == "weights" else 0
+    return block.averaging, id(block.weights) if AVERAGINGS[block.averaging].weights else 0
 
 
 def _mean_rows(matrix: sp.csr_array, sample_weight: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -5,13 +5,13 @@ optimum is known at any moment, by the gap between the objective and that of the
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.compiled import descend_once
+from tfcr.compiled import descend_once, descend_sparse_once
+from tfcr.features import HeldFeatures, SparseFeatures
 from tfcr.machine import n_threads, one_blas_thread
 
 Matrix = NDArray[np.float32]
@@ -25,9 +25,15 @@ DOCUMENTS = 2048
 """Gone through by one call of compiled code: few enough that Ctrl-C need not wait."""
 
 
-def descend(features: Matrix, signs: Matrix, weights: Matrix, tolerance: float) -> tuple[Matrix, NDArray[np.bool_]]:
+def descend(
+    features: HeldFeatures | SparseFeatures, signs: Matrix, weights: Matrix, tolerance: float
+) -> tuple[Matrix, NDArray[np.bool_]]:
     """Return coefficients (n_columns, n_outputs), and which outputs are within `tolerance` of their optimum."""
-    descent = _Descent(features, signs, weights)
+    descent = (
+        _SparseDescent(features, signs, weights)
+        if isinstance(features, SparseFeatures)
+        else _DenseDescent(features, signs, weights)
+    )
     gaps = np.ones(signs.shape[1])
     with one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:  # else its idle threads take time from ours
         for _ in range(MAX_LOOKS):
@@ -38,49 +44,48 @@ def descend(features: Matrix, signs: Matrix, weights: Matrix, tolerance: float) 
             if not unfinished.any() or np.median(gaps[unfinished] / before[unfinished]) > WORTHWHILE:
                 break
             descent.look_again(unfinished)
-    return np.ascontiguousarray(descent.coefficients.T), ~unfinished
+    return descent.coefficients(), ~unfinished
 
 
-@dataclass
 class _Descent:
-    """The state of the descent; all but `coefficients`, (n_outputs, n_columns), as in the kernel."""
+    """The state of the descent; `inverse`, `duals`, `active` and `limits` as in the kernels."""
 
-    features: Matrix
-    signs: Matrix
-    weights: Matrix
-    random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    lengths: Matrix
 
-    def __post_init__(self) -> None:
-        n_documents, n_outputs = self.signs.shape
-        self.inverse = (0.5 / np.maximum(self.weights, 1e-20)).astype(np.float32)
-        self.lengths = np.einsum("ij,ij->i", self.features, self.features)
-        self.coefficients = np.zeros((n_outputs, self.features.shape[1]), np.float32)
-        self.duals = np.zeros((n_documents, n_outputs), np.float32)
-        self.active = np.ones((n_documents, n_outputs), np.bool_)
-        self.limits = np.full(n_outputs, np.inf, np.float32)
+    def __init__(self, features: HeldFeatures | SparseFeatures, signs: Matrix, weights: Matrix) -> None:
+        self.features, self.signs, self.weights = features, signs, weights
+        self.inverse = (0.5 / np.maximum(weights, 1e-20)).astype(np.float32)
+        self.duals = np.zeros(signs.shape, np.float32)
+        self.active = np.ones(signs.shape, np.bool_)
+        self.limits = np.full(signs.shape[1], np.inf, np.float32)
+        self.random = np.random.default_rng(0)
+        workers = min(n_threads(), signs.shape[1])
+        self.bounds = list(pairwise(np.linspace(0, signs.shape[1], workers + 1).astype(int).tolist()))
+
+    def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
+        """Move the dual variables of some documents, for one part of the outputs."""
+        raise NotImplementedError
+
+    def coefficients(self) -> Matrix:
+        """Return the coefficients; (n_columns, n_outputs)."""
+        raise NotImplementedError
 
     def go_through(self, pool: ThreadPoolExecutor) -> None:
         """Go through all documents once, in random order; each thread has some of the outputs."""
-        order = self.random.permutation(len(self.features))
-        worst = np.zeros(len(self.coefficients), np.float32)
-        bounds = np.linspace(0, len(self.coefficients), n_threads() + 1).astype(int).tolist()
+        order = self.random.permutation(len(self.signs))
+        worst = np.zeros(self.signs.shape[1], np.float32)
         for start in range(0, len(order), DOCUMENTS):
-            part = order[start : start + DOCUMENTS]
-            futures = [
-                pool.submit(
-                    descend_once, self.features, part, first, last, self.signs, self.inverse, self.lengths,
-                    self.coefficients, self.duals, self.active, self.limits, worst,
-                )
-                for first, last in pairwise(bounds)
-            ]  # fmt: skip
+            documents = order[start : start + DOCUMENTS]
+            futures = [pool.submit(self.move, documents, part, worst) for part in range(len(self.bounds))]
             for future in futures:
                 future.result()
         self.limits = np.where(worst > 0, worst, np.inf).astype(np.float32)
 
     def gaps(self) -> NDArray[np.float64]:
         """Return how far each output's objective may be from the optimum, as a share of it."""
-        short = np.maximum(0, 1 - self.signs * (self.features @ self.coefficients.T))
-        penalty = 0.5 * np.einsum("ij,ij->i", self.coefficients, self.coefficients, dtype=np.float64)
+        coefficients = self.coefficients()
+        short = np.maximum(0, 1 - self.signs * self.features.times(coefficients))
+        penalty = 0.5 * np.einsum("ij,ij->j", coefficients, coefficients, dtype=np.float64)
         primal = penalty + np.einsum("ij,ij,ij->j", self.weights, short, short, dtype=np.float64)
         squares = np.einsum("ij,ij,ij->j", self.inverse, self.duals, self.duals, dtype=np.float64)
         dual = self.duals.sum(axis=0, dtype=np.float64) - penalty - 0.5 * squares
@@ -90,3 +95,42 @@ class _Descent:
         """Look at all documents again, for the outputs that are not finished."""
         self.active[:] = unfinished
         self.limits[:] = np.inf
+
+
+class _DenseDescent(_Descent):
+    """`planes` are the coefficients; (n_outputs, n_columns)."""
+
+    def __init__(self, features: HeldFeatures, signs: Matrix, weights: Matrix) -> None:
+        super().__init__(features, signs, weights)
+        self.matrix = features.matrix
+        self.lengths = np.einsum("ij,ij->i", self.matrix, self.matrix)
+        self.planes = np.zeros((signs.shape[1], self.matrix.shape[1]), np.float32)
+
+    def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
+        descend_once(
+            self.matrix, documents, *self.bounds[part], self.signs, self.inverse, self.lengths,
+            self.planes, self.duals, self.active, self.limits, worst,
+        )  # fmt: skip
+
+    def coefficients(self) -> Matrix:
+        return np.ascontiguousarray(self.planes.T)
+
+
+class _SparseDescent(_Descent):
+    """`parts` are the coefficients, some outputs each: (n_columns, n_some)."""
+
+    def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix) -> None:
+        super().__init__(features, signs, weights)
+        matrix = features.matrix
+        self.rows = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float32)
+        self.lengths = np.asarray(matrix.power(2).sum(axis=1), np.float32)
+        self.parts = [np.zeros((matrix.shape[1], last - first), np.float32) for first, last in self.bounds]
+
+    def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
+        descend_sparse_once(
+            *self.rows, documents, self.bounds[part][0], self.signs, self.inverse, self.lengths,
+            self.parts[part], self.duals, self.active, self.limits, worst,
+        )  # fmt: skip
+
+    def coefficients(self) -> Matrix:
+        return np.concatenate(self.parts, axis=1)

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from tfcr.errors import InputError
-from tfcr.features import Features, HeldFeatures, gram
+from tfcr.features import Features, HeldFeatures, SparseFeatures, gram
 from tfcr.heads.base import Solution, Targets
 from tfcr.machine import in_parallel, n_threads
 
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
 
-WORTH_COMPILED_CODE = 100_000_000
-"""Documents × columns × outputs from which the SVM starts with compiled code; less is done before it is loaded."""
+WORTH_COMPILED_CODE: dict[type[Features], int] = {HeldFeatures: 100_000_000, SparseFeatures: 2_000_000}
+"""Numbers of the features × outputs from which the SVM starts with compiled code; less is done before it is loaded."""
 TOLERANCE = 1e-4
 """An output is done when a step promises to lower its objective by less than this share of it."""
 MAX_NEWTON_STEPS = 100
@@ -103,11 +103,11 @@ class NewtonHead:
     def _first_guess(self, features: Features, signs: Matrix, weights: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
         """Return coefficients to start from, and which outputs are at their optimum already."""
         n_outputs = signs.shape[1]
-        large = features.shape[0] * features.shape[1] * n_outputs >= WORTH_COMPILED_CODE
-        if self.loss is squared_hinge_loss and large and isinstance(features, HeldFeatures):
-            from tfcr.heads.descent import descend  # noqa: PLC0415 - numba loads slowly
+        if self.loss is squared_hinge_loss and isinstance(features, HeldFeatures | SparseFeatures):  # noqa: SIM102
+            if features.size * n_outputs >= WORTH_COMPILED_CODE[type(features)]:
+                from tfcr.heads.descent import descend  # noqa: PLC0415 - numba loads slowly
 
-            return descend(features.matrix, signs, weights, TOLERANCE)
+                return descend(features, signs, weights, TOLERANCE)
         return np.zeros((features.shape[1], n_outputs), np.float32), np.zeros(n_outputs, np.bool_)
 
 
@@ -185,6 +185,7 @@ class _Hessian:
         """Return the step of each output, exact for those with few support vectors."""
         support = np.count_nonzero(loss.curvature, axis=0).astype(np.float64)
         kernel_bytes = 12 * support**2
+        kernel_bytes = np.maximum(kernel_bytes, 4 * support * self.features.shape[1])
         exact = (support**2 < EXACT_STEPS * len(scores)) & (kernel_bytes <= MAX_KERNEL_BYTES)
         step = np.empty_like(gradient)
         if not exact.all():

@@ -9,7 +9,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from tfcr.errors import InputError
-from tfcr.features import Features, HeldFeatures
+from tfcr.features import Features, HeldFeatures, SparseFeatures
 from tfcr.heads.base import Solution, Targets
 
 
@@ -50,8 +50,8 @@ class WrappedHead:
             return "softmax"
         return "multinomial" if together else "sigmoid"
 
-    def _held(self, features: Features) -> NDArray[np.float32]:
-        if isinstance(features, HeldFeatures):
+    def _held(self, features: Features) -> Any:
+        if isinstance(features, HeldFeatures | SparseFeatures):
             return features.matrix
         n_documents, n_columns = features.shape
         raise InputError(

@@ -1,9 +1,27 @@
-"""Dual coordinate descent for the SVM with squared hinge loss (Hsieh et al. 2008), all outputs over one pass."""
+"""Dual coordinate descent for the SVM with squared hinge loss (Hsieh et al. 2008), all outputs over one pass.
+
+Dense rows are long: an output's coefficients lie together. Sparse rows are short, and what they touch is all over: the
+coefficients of one column lie together, for all outputs.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.kernels.compiling import compiled_for_sums
+from tfcr.kernels.compiling import compiled_for_sums, inlined
+
+
+@inlined
+def best_dual(
+    margin: np.float32, dual: np.float32, inverse: np.float32, length: np.float32, limit: np.float32
+) -> tuple[np.float32, np.float32]:
+    """Return how far a dual variable is from where it is best by itself, and that place.
+
+    The distance is -1 for one at 0 whose gradient exceeds `limit`: it is likely to stay there.
+    """
+    gradient = margin - np.float32(1) + dual * inverse
+    if dual == 0 and gradient >= 0:
+        return np.float32(-1 if gradient > limit else 0), dual
+    return abs(gradient), max(dual - gradient / (length + inverse), np.float32(0))
 
 
 @compiled_for_sums
@@ -55,17 +73,73 @@ def descend_once(
             for column in range(n_columns):
                 score += plane[column] * row[column]
             sign, dual = signs[document, output], duals[document, output]
-            gradient = sign * score - np.float32(1) + dual * inverse[document, output]
-            if dual == 0:
-                if gradient > limits[output]:
-                    active[document, output] = False
-                    continue
-                if gradient >= 0:
-                    continue
-            worst[output] = max(worst[output], abs(gradient))
-            moved = max(dual - gradient / (lengths[document] + inverse[document, output]), np.float32(0))
+            violation, moved = best_dual(
+                sign * score, dual, inverse[document, output], lengths[document], limits[output]
+            )
+            active[document, output] = violation >= 0
+            worst[output] = max(worst[output], violation)
             if moved != dual:
                 change = (moved - dual) * sign
                 for column in range(n_columns):
                     plane[column] += change * row[column]
                 duals[document, output] = moved
+
+
+@compiled_for_sums
+def descend_sparse_once(
+    starts: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    order: NDArray[np.int64],
+    first: int,
+    signs: NDArray[np.float32],
+    inverse: NDArray[np.float32],
+    lengths: NDArray[np.float32],
+    coefficients: NDArray[np.float32],
+    duals: NDArray[np.float32],
+    active: NDArray[np.bool_],
+    limits: NDArray[np.float32],
+    worst: NDArray[np.float32],
+) -> None:
+    """Do as `descend_once` does for the outputs from `first` on, as many as `coefficients` are for.
+
+    Parameters
+    ----------
+    starts, columns, values
+        The features of all documents, one document after the other, and where each starts.
+    coefficients
+        (n_columns, n_some); changed. They are one thread's alone: two would slow down each other on the same column.
+    order, first, signs, inverse, lengths, duals, active, limits, worst
+        As in `descend_once`.
+    """
+    n_some = coefficients.shape[1]
+    scores = np.empty(n_some, np.float32)
+    changes = np.empty(n_some, np.float32)
+    for document in order:
+        if not active[document, first : first + n_some].any():
+            continue
+        scores[:] = 0
+        for place in range(starts[document], starts[document + 1]):
+            value, row = values[place], coefficients[columns[place]]
+            for output in range(n_some):
+                scores[output] += value * row[output]
+        changed = False
+        for number in range(n_some):
+            changes[number] = 0
+            output = first + number
+            if not active[document, output]:
+                continue
+            sign, dual = signs[document, output], duals[document, output]
+            violation, moved = best_dual(
+                sign * scores[number], dual, inverse[document, output], lengths[document], limits[output]
+            )
+            active[document, output] = violation >= 0
+            worst[output] = max(worst[output], violation)
+            changes[number] = (moved - dual) * sign
+            changed = changed or moved != dual
+            duals[document, output] = moved
+        if changed:
+            for place in range(starts[document], starts[document + 1]):
+                value, row = values[place], coefficients[columns[place]]
+                for output in range(n_some):
+                    row[output] += value * changes[output]

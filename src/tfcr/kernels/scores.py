@@ -21,6 +21,8 @@ def score_documents(
     places: NDArray[np.int64],
     runs: NDArray[np.int32],
     values: NDArray[np.float32],
+    squares: NDArray[np.float32],
+    dampened: int,
     divisors: NDArray[np.int32],
     outputs: NDArray[np.int32],
     averagings: NDArray[np.float32],
@@ -43,6 +45,11 @@ def score_documents(
         For each run the first of some neighbouring columns, and the one after the last.
     values
         What a word adds to the columns of its runs, one after the other.
+    squares
+        What a word adds to the square of the mass of each of the last divisors, those whose counts are dampened;
+        (n_words, n_dampened).
+    dampened
+        The first column whose counts enter as 1 + log n; no run crosses it.
     divisors
         For each divisor its columns: the first is the mass, the others scores; (n_divisors + 1,).
     outputs
@@ -56,21 +63,30 @@ def score_documents(
     """
     some = np.empty(len(outputs), np.float32)
     sums = np.empty(len(outputs), np.float64)
+    squared = np.empty(squares.shape[1], np.float64)
+    first_dampened = len(divisors) - 1 - len(squared)
     for document in range(first, last):
         sums[:] = 0
+        squared[:] = 0
         for start in range(starts[document], starts[document + 1], TOGETHER):
             some[:] = 0
             for place in range(start, min(start + TOGETHER, starts[document + 1])):
                 word, count = words[place], np.float32(counts[place])
+                damp = count if counts[place] == 1 else np.float32(1) + np.log(count)
+                for number in range(len(squared)):
+                    squared[number] += damp * damp * squares[word, number]
                 value = places[word, VALUES]
                 for run in range(places[word, RUNS], places[word + 1, RUNS]):
                     here = some[runs[run, 0] : runs[run, 1]]
                     added = values[value : value + len(here)]
+                    times = count if runs[run, 0] < dampened else damp
                     for column in range(len(here)):
-                        here[column] += count * added[column]
+                        here[column] += times * added[column]
                     value += len(here)
             for column in range(len(some)):
                 sums[column] += some[column]
+        for number in range(len(squared)):
+            sums[divisors[first_dampened + number]] = np.sqrt(squared[number])
         decisions[document] = intercepts
         for divisor in range(len(divisors) - 1):
             mass = divisors[divisor]
