@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.conftest import random_corpus, random_vectors
 from tests.test_model import fitted
-from tfcr.blocks import AVERAGINGS, BLOCKS, make_blocks
+from tfcr.blocks import AVERAGINGS, BLOCKS, document_vectors, make_blocks
 from tfcr.counts import DocumentWords
 from tfcr.errors import InputError
-from tfcr.features import ComputedFeatures, HeldFeatures, gram, scaled_features
+from tfcr.features import ComputedFeatures, HeldFeatures, SparseFeatures, gram, scaled_features
 from tfcr.machine import memory_limit, one_blas_thread
 
 COUNTS = st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=2, max_size=6)
@@ -36,6 +36,11 @@ def test_computed_features_multiply_as_held_ones_do(
     documents = DocumentWords(list("abcde"), counts, np.asarray(counts.sum(axis=1)) + 1)
     sample_weight = random.uniform(0.5, 2, len(rows))
     held = scaled_features(documents, blocks, sample_weight, max_memory=10**9)
+    if AVERAGINGS[averaging].dampened and kind == "all" and not with_vectors:  # words themselves: sparse, not centred
+        assert isinstance(held.features, SparseFeatures)
+        expected = document_vectors(counts, documents.lengths, blocks)
+        np.testing.assert_allclose(held.features.matrix.toarray()[:, :-1] * held.scale, expected, rtol=1e-4, atol=1e-6)
+        return
     computed = scaled_features(documents, blocks, sample_weight, max_memory=1)
     assert isinstance(held.features, HeldFeatures)
     assert isinstance(computed.features, ComputedFeatures)

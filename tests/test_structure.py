@@ -31,6 +31,8 @@ STAGES = [
     "heads",
     "bytescores",
     "wordtable",
+    "parts",
+    "mixing",
     "explain",
     "storage",
     "records",

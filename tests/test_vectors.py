@@ -1,6 +1,7 @@
 """Document vectors against plain loops, and the transformers against scikit-learn's own checks."""
 
 import itertools
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -44,13 +45,14 @@ def naive_vector(
     """Go word by word, like the author's program."""
     row: list[float] = []
     for label in classes:
-        block, total = np.zeros(vectors.dimensions), 0.0
-        for token in tokens:
-            w = weight.get((token, label), 0.0)
+        block, total, squares = np.zeros(vectors.dimensions), 0.0, 0.0
+        for token, count in Counter(tokens).items():
+            w = weight.get((token, label), 0.0) * (1 + np.log(count) if averaging == "unit" else count)
             total += w
+            squares += w * w
             if token in vectors:
                 block += w * vectors[token]
-        divisor = {"weights": total, "length": len(tokens), "sum": 1}[averaging]
+        divisor = {"weights": total, "length": len(tokens), "sum": 1, "unit": np.sqrt(squares)}[averaging]
         row += (block / divisor if divisor else block * 0).tolist()
     return row
 
@@ -214,7 +216,7 @@ def test_transform_leaves_the_matrix_alone() -> None:
 
 
 def test_tables_are_covered_here() -> None:
-    assert (set(AVERAGINGS), set(BLOCKS)) == ({"weights", "length", "sum"}, {"all", "own"})
+    assert (set(AVERAGINGS), set(BLOCKS)) == ({"weights", "length", "sum", "unit"}, {"all", "own"})
     with pytest.raises(UnknownNameError):
         WeightedEmbeddingVectorizer(embeddings=Embeddings.from_arrays(["a"], [[1.0]]), blocks="no").fit(
             ["a", "a b"], ["x", "y"]

@@ -174,7 +174,7 @@ class ByteCounter:
         """Count texts given by their bytes, one after the other, and where each starts; the last start is the end."""
         n_documents = len(starts) - 1
         longest = int(np.diff(starts).max(initial=0))
-        self._make_room(longest, len(text) // 2 + n_documents + 1)
+        self._make_room(longest, len(text) + 1)
         words, counts = self.entries
         entry_starts, lengths = np.zeros(n_documents + 1, np.int64), np.empty(n_documents, np.int64)
         state = np.array([self.n_words, 0])
@@ -207,7 +207,7 @@ class ByteCounter:
 
     def _make_room_for_words(self, document_bytes: int) -> None:
         """Grow what the words of the next document might not fit into, to twice its size."""
-        used, needed = int(self.offsets[self.n_words]), self.n_words + (document_bytes + 1) // 2
+        used, needed = int(self.offsets[self.n_words]), self.n_words + document_bytes
         if used + document_bytes + MARGIN > len(self.arena):
             self.arena = _grown(self.arena, 2 * (used + document_bytes) + (1 << 16))
         if needed > len(self.last):

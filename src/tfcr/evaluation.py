@@ -158,7 +158,7 @@ class Prepared:
 
     documents: DocumentWords
     labels: NDArray[Any]
-    embeddings: Embeddings
+    embeddings: Embeddings | None
 
 
 def prepare(model: TfcrClassifier, corpus: Corpus, progress: Progress | None = None) -> Prepared:

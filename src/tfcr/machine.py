@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, TypeVar
@@ -52,11 +53,9 @@ class _BlasLimit:
         self.limiter: Any = None
 
     def enter(self) -> None:
-        from threadpoolctl import threadpool_limits  # noqa: PLC0415 - small jobs need none
-
         with self.lock:
             if not self.users:
-                self.limiter = threadpool_limits(limits=1, user_api="blas")
+                self.limiter = _blas_libraries().limit(limits=1, user_api="blas")
             self.users += 1
 
     def leave(self) -> None:
@@ -64,6 +63,14 @@ class _BlasLimit:
             self.users -= 1
             if not self.users:
                 self.limiter.restore_original_limits()
+
+
+@cache
+def _blas_libraries() -> Any:
+    """Return what controls the libraries loaded; looking for them takes milliseconds, so it is done once."""
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415 - small jobs need none
+
+    return ThreadpoolController()
 
 
 _blas_limit = _BlasLimit()

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -29,14 +29,23 @@ from tfcr.embeddings import Embeddings
 from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.errors import InputError, ModelError, look_up
 from tfcr.explain import Explanation, explain_text, top_words
-from tfcr.heads import LINKS, FittedHead, Head, check_class_weight, fit_head, make_targets, resolve_head
+from tfcr.heads import LINKS, FittedHead, Head, check_class_weight, make_targets, resolve_head
 from tfcr.machine import memory_limit
+from tfcr.mixing import Contestant, Lesson, fit_parts
+from tfcr.parts import PARTS, Ingredients, Part
 from tfcr.presets import PRESETS
 from tfcr.records import read_classes, read_counts, read_table, write_classes, write_counts, write_table
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.storage import load_folder, save_folder
 from tfcr.tokenizers import DEFAULT_TOKENIZER, TOKENIZERS, AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
-from tfcr.vectors import AnyEmbeddings, WeightedEmbeddingVectorizer, check_classes
+from tfcr.vectors import (
+    AnyEmbeddings,
+    WeightedEmbeddingVectorizer,
+    check_classes,
+    class_names,
+    count_classes,
+    vectors_of_words,
+)
 from tfcr.wordtable import collapse
 
 
@@ -48,7 +57,12 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     embeddings
-        An Embeddings, a path, a known name, or ``"w2v"``: train word2vec on the texts given to `fit`.
+        An Embeddings, a path, a known name, or ``"w2v"``: train word2vec on the texts given to `fit`. None: do without,
+        and leave out the part ``vectors``.
+    parts
+        Names of PARTS, the kinds of features: ``vectors`` (word vectors weighted by class, the paper's method),
+        ``words`` (the words themselves, by TF-IDF). Each is fitted by itself; where there are several, the share of
+        each in the score is learned from documents held out.
     scheme
         A name of SCHEMES, or a callable from ClassCounts to weights.
     head
@@ -62,7 +76,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         ``all``: each class's classifier sees the blocks of all classes, as in the paper. ``own``: it sees its own
         block, the plain mean, and its share of the weight; cost then grows linearly with the number of classes.
     C
-        Inverse strength of regularisation of ``lr`` and ``svm``, on scaled features.
+        Inverse strength of regularisation of ``lr`` and ``svm``, on scaled features. None: picked for each part, on
+        documents held out.
     class_weight
         ``"balanced"``, None, or a dict from class to weight. (A scikit-learn head keeps its own.)
     min_count
@@ -85,6 +100,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         The classes, sorted, of the type they were given in.
     table_
         WordTable: what each word adds to each score.
+    shares_
+        The share of each part in the score, of parts that vary alike.
     counts_
         ClassCounts of the training texts; None in a model that was saved without.
     training_
@@ -102,13 +119,14 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        embeddings: AnyEmbeddings = IN_DOMAIN,
+        embeddings: AnyEmbeddings | None = IN_DOMAIN,
+        parts: Sequence[str] = ("vectors",),
         scheme: str | Scheme = "tfcr-log",
         head: Any = "svm",
         tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
         averaging: str = "weights",
         blocks: str = "all",
-        C: float = 1.0,
+        C: float | None = 1.0,
         class_weight: str | Mapping[Any, float] | None = "balanced",
         min_count: float = 1,
         dimensions: int = 100,
@@ -118,6 +136,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.embeddings = embeddings
+        self.parts = parts
         self.scheme = scheme
         self.head = head
         self.tokenizer = tokenizer
@@ -153,28 +172,35 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         return self.fit_counted(count_words(texts, self.tokenizer), labels[used], weights[used], embeddings)
 
     def fit_counted(
-        self, documents: DocumentWords, labels: Labels, sample_weight: NDArray[np.float64], embeddings: Embeddings
+        self,
+        documents: DocumentWords,
+        labels: Labels,
+        sample_weight: NDArray[np.float64],
+        embeddings: Embeddings | None,
     ) -> "TfcrClassifier":
         """Learn from documents that are counted already; every weight is above 0."""
-        head = self.check_parameters()
-        vectorizer = self._vectorizer()
-        documents = vectorizer.fit_counted(documents, labels, sample_weight, embeddings)
-        targets = make_targets(labels, vectorizer.classes_, sample_weight, self.class_weight)
-        fitted = fit_head(
-            head, documents, vectorizer.blocks_, targets, memory_limit(self.max_memory), self._last_solution(vectorizer)
-        )
+        self.check_parameters()
+        counts, kept = count_classes(documents, labels, sample_weight, self.min_count)
+        documents = documents.over(kept.words)
+        targets = make_targets(labels, counts.classes, sample_weight, self.class_weight)
+        lesson = Lesson(documents, targets, memory_limit(self.max_memory))
+        parts = self._contestants(kept, embeddings)
+        mixture = fit_parts(parts, lesson, kept, self._last_solution(counts.classes), self._seed())
 
-        self.classes_ = vectorizer.classes_
-        self.counts_: ClassCounts | None = vectorizer.counts_
-        self.table_ = collapse(documents, sample_weight, vectorizer.blocks_, fitted)
-        self.link_ = fitted.link
-        self._solution = fitted if self.warm_start else None
-        self.training_ = self._describe_training(vectorizer)
+        self.classes_ = counts.classes
+        self.counts_: ClassCounts | None = counts
+        self.table_ = collapse(documents, sample_weight, mixture.blocks, mixture.fitted)
+        self.link_ = mixture.fitted.link
+        self.shares_ = mixture.shares
+        self._solution = mixture.fitted if self.warm_start else None
+        self.training_ = self._describe_training(counts, embeddings)
         return self
 
-    def load_embeddings(self, texts: list[str], progress: Progress | None = None) -> Embeddings:
+    def load_embeddings(self, texts: list[str], progress: Progress | None = None) -> Embeddings | None:
         """Return the vectors to train with; ``"w2v"`` is trained on these texts."""
-        return self._vectorizer().load_or_train(texts, progress)
+        if self.embeddings is None or "vectors" not in self.parts:
+            return None
+        return self._vectorizer(self.embeddings).load_or_train(texts, progress)
 
     def predict_with_unknown(
         self, texts: Iterable[str]
@@ -260,18 +286,42 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         return tags
 
-    def check_parameters(self) -> Head:
+    def check_parameters(self) -> None:
         """Refuse unknown names before any long work."""
+        if isinstance(self.parts, str) or not [self._part(name) for name in self.parts]:
+            raise InputError(f"found parts={self.parts!r}; expected a list of one or more of {', '.join(PARTS)}")
+        if self.embeddings is None and set(self.parts) == {"vectors"}:
+            raise InputError("found embeddings=None and no part but 'vectors'; expected vectors, or parts=['words']")
         resolve_scheme(self.scheme)
         resolve_tokenizer(self.tokenizer)
         check_blocks(self.blocks, self.averaging)
         check_class_weight(self.class_weight)
         memory_limit(self.max_memory)
-        return resolve_head(self.head, C=self.C, random_state=self.random_state)
+        self._heads((1.0,))
 
-    def _vectorizer(self) -> WeightedEmbeddingVectorizer:
+    def _part(self, name: str) -> Part:
+        return look_up(PARTS, name, "part")
+
+    def _heads(self, strengths: Sequence[float]) -> list[Head]:
+        """Return the heads to pick one of: of the strength given, or of each of these."""
+        given = strengths if self.C is None else (self.C,)
+        return [resolve_head(self.head, C=C, random_state=self.random_state) for C in given]
+
+    def _contestants(self, counts: ClassCounts, embeddings: Embeddings | None) -> list[Contestant]:
+        """Return the parts to fit, with the vectors for the words counted."""
+        names = [name for name in dict.fromkeys(self.parts) if name != "vectors" or embeddings is not None]
+        vectors = None if embeddings is None else vectors_of_words(embeddings, counts)
+        given = Ingredients(vectors, class_names(counts.classes), self.scheme, self.blocks, self.averaging)
+        parts = [(name, self._part(name)) for name in names]
+        return [Contestant(name, part.maker(given), self._heads(part.strengths)) for name, part in parts]
+
+    def _seed(self) -> int:
+        """Return the seed for which documents are held out: without one given, the same each time."""
+        return self.random_state if isinstance(self.random_state, int) else 0
+
+    def _vectorizer(self, embeddings: AnyEmbeddings) -> WeightedEmbeddingVectorizer:
         return WeightedEmbeddingVectorizer(
-            embeddings=self.embeddings,
+            embeddings=embeddings,
             scheme=self.scheme,
             tokenizer=self.tokenizer,
             averaging=self.averaging,
@@ -282,25 +332,26 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
         )
 
-    def _last_solution(self, vectorizer: WeightedEmbeddingVectorizer) -> FittedHead | None:
+    def _last_solution(self, classes: Labels) -> FittedHead | None:
         """Return what the last `fit` learned, if this one shall start there and is about the same classes."""
         last = getattr(self, "_solution", None) if self.warm_start else None
-        return last if last is not None and np.array_equal(self.classes_, vectorizer.classes_) else None
+        return last if last is not None and np.array_equal(self.classes_, classes) else None
 
     def _scores(self, texts: Iterable[str]) -> NDArray[np.float64]:
         check_is_fitted(self)
         return self.table_.score_texts(check_texts(texts), resolve_tokenizer(self.tokenizer)).scores
 
-    def _describe_training(self, vectorizer: WeightedEmbeddingVectorizer) -> dict[str, Any]:
-        counts = vectorizer.counts_
+    def _describe_training(self, counts: ClassCounts, embeddings: Embeddings | None) -> dict[str, Any]:
+        coverage = None if embeddings is None else embeddings.coverage(counts)
         return {
             "documents": counts.n_documents,
             "tokens": counts.n_occurrences,
             "words": len(counts.words),
             "documents_per_class": counts.class_documents.tolist(),
-            "embeddings": vectorizer.embeddings_name_,
-            "coverage_words": vectorizer.coverage_.words,
-            "coverage_tokens": vectorizer.coverage_.tokens,
+            "embeddings": None if embeddings is None else embeddings.name,
+            "coverage_words": None if coverage is None else coverage.words,
+            "coverage_tokens": None if coverage is None else coverage.tokens,
+            "shares": self.shares_,
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": {
                 "python": platform.python_version(),
@@ -312,7 +363,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """Return the parameters as JSON; a callable by its name, for people."""
         by_class = self.class_weight
         return {
-            "embeddings": self.embeddings.name if isinstance(self.embeddings, Embeddings) else str(self.embeddings),
+            "embeddings": _embeddings_name(self.embeddings),
+            "parts": list(self.parts),
             "scheme": scheme_name(self.scheme),
             "head": self.head if isinstance(self.head, str) else repr(self.head),
             "tokenizer": tokenizer_name(self.tokenizer),
@@ -348,11 +400,18 @@ def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None)
         look_up(LINKS, config["link"], "link")
         model.link_ = config["link"]
         model.training_ = dict(config["training"])
+        model.shares_ = dict(model.training_.get("shares") or {"vectors": 1.0})
     except ModelError as error:
         raise ModelError(f"{folder} is damaged: {error}; get or save the model again") from None
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{folder} is damaged: its config lacks or misstates {error}; save the model again") from None
     return model
+
+
+def _embeddings_name(embeddings: AnyEmbeddings | None) -> str | None:
+    if isinstance(embeddings, Embeddings):
+        return embeddings.name
+    return None if embeddings is None else str(embeddings)
 
 
 def _check_tokenizer(settings: Any, folder: Path, tokenizer: AnyTokenizer | None) -> None:
@@ -371,6 +430,8 @@ def _check_tokenizer(settings: Any, folder: Path, tokenizer: AnyTokenizer | None
 def _restored(settings: dict[str, Any], tokenizer: AnyTokenizer | None) -> dict[str, Any]:
     """Return the parameters that `_settings` wrote."""
     del settings["own_tokenizer"]
+    if "parts" in settings:
+        settings["parts"] = tuple(settings["parts"])
     if tokenizer is not None:
         settings["tokenizer"] = tokenizer
     else:

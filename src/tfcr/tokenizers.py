@@ -68,6 +68,8 @@ class Tokenizer:
         ['don', 't', 'panic']
         >>> TOKENIZERS["paper"]("Don't panic!")
         ['dont', 'panic']
+        >>> TOKENIZERS["signs"]("Don't panic! :-)")
+        ['don', "'", 't', 'panic', '!', ':-)']
         """
         return self.find(self.prepare(text))
 
@@ -192,6 +194,24 @@ def _words_locate(text: str) -> Iterator[Token]:
     return _matches(word_pattern(), text)
 
 
+# signs ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _signs_pattern() -> re.Pattern[str]:
+    word = word_pattern().pattern
+    inside = word.removeprefix(r"\w[").removesuffix("]*")
+    return re.compile(rf"{word}|[^\s{inside}]+")
+
+
+def _signs_find(text: str) -> list[str]:
+    return _signs_pattern().findall(text)
+
+
+def _signs_locate(text: str) -> Iterator[Token]:
+    return _matches(_signs_pattern(), text)
+
+
 # whitespace ----------------------------------------------------------------------------------------------------
 
 
@@ -260,7 +280,7 @@ def _composing_runs(text: str) -> Iterator[tuple[int, int]]:
 
 # tables for compiled code ------------------------------------------------------------------------------------------
 
-_END, _MORE, _KEEP, _SKIP = 0, 1, 2, 3
+_END, _MORE, _KEEP, _SKIP, _SIGN = 0, 1, 2, 3, 4
 
 
 @cache
@@ -289,6 +309,12 @@ def _words_table() -> bytes:
 
 
 @cache
+def _signs_table() -> bytes:
+    inside = word_pattern().pattern.removeprefix(r"\w").removesuffix("*")
+    return _table(_SIGN, (r"\s", _END), (inside, _MORE), (r"\w", _KEEP))
+
+
+@cache
 def _keep_all() -> bytes:
     return _table(_KEEP)
 
@@ -310,6 +336,8 @@ TOKENIZERS: dict[str, Tokenizer] = {
     "paper": Tokenizer("paper", _paper_find, _paper_locate, table=_paper_table),
     # maximal runs of letters, digits, marks and underscores, in lower case
     "words": Tokenizer("words", _words_find, _words_locate, table=_words_table),
+    # these, and runs of what is neither word nor white space: punctuation, emoticons, emoji
+    "signs": Tokenizer("signs", _signs_find, _signs_locate, table=_signs_table),
     # for text that is tokenised already: split on white space, keep the case
     "whitespace": Tokenizer("whitespace", str.split, _whitespace_locate, lower=False, table=_whitespace_table),
     # Chinese, by the segmenter jieba (extra zh); tokens without a letter or digit are left out

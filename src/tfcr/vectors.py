@@ -284,17 +284,8 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         self, documents: DocumentWords, labels: Labels, sample_weight: NDArray[np.float64], embeddings: Embeddings
     ) -> DocumentWords:
         """Compute the weights from counted documents; return these, counted over the words that have a weight."""
-        used = np.flatnonzero(sample_weight > 0)
-        check_classes(np.unique(labels[used]))
-        _tell_empty(documents, used)
-        self.counts_ = ClassCounts.from_documents(documents.rows(used), labels[used], sample_weight=sample_weight[used])
+        self.counts_, kept = count_classes(documents, labels, sample_weight, self.min_count)
         self.classes_ = self.counts_.classes
-        kept = self.counts_.at_least(self.min_count)
-        if not len(kept.words):
-            raise InputError(
-                f"found no word that occurs {self.min_count:g} times in {len(used)} texts; "
-                "expected texts with words, or a lower min_count"
-            )
         self.words_ = kept.words
         self.coverage_ = embeddings.coverage(self.counts_)
         self.embeddings_name_ = embeddings.name
@@ -332,6 +323,23 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         documents = count_words(texts, self.tokenizer)
         embeddings = self.load_or_train([text for text, weight in zip(texts, weights, strict=True) if weight > 0])
         return self.fit_counted(documents, labels, weights, embeddings)
+
+
+def count_classes(
+    documents: DocumentWords, labels: Labels, sample_weight: NDArray[np.float64], min_count: float
+) -> tuple[ClassCounts, ClassCounts]:
+    """Return the counts of all words by class, and those of the words that occur often enough."""
+    used = np.flatnonzero(sample_weight > 0)
+    check_classes(np.unique(labels[used]))
+    _tell_empty(documents, used)
+    counts = ClassCounts.from_documents(documents.rows(used), labels[used], sample_weight=sample_weight[used])
+    kept = counts.at_least(min_count)
+    if not len(kept.words):
+        raise InputError(
+            f"found no word that occurs {min_count:g} times in {len(used)} texts; "
+            "expected texts with words, or a lower min_count"
+        )
+    return counts, kept
 
 
 def load_embeddings(embeddings: AnyEmbeddings) -> Embeddings:

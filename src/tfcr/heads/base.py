@@ -36,6 +36,10 @@ class Targets:
     sample_weight: NDArray[np.float64]
     class_weight: NDArray[np.float64]
 
+    def rows(self, rows: NDArray[np.int64]) -> "Targets":
+        """Return those of some of the documents; classes weigh the same."""
+        return Targets(self.labels[rows], self.n_classes, self.sample_weight[rows], self.class_weight)
+
     @property
     def n_outputs(self) -> int:
         """One output for two classes, as in scikit-learn; else one for each class."""

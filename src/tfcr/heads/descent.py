@@ -21,8 +21,8 @@ EPOCHS = 5
 MAX_LOOKS = 20
 WORTHWHILE = 0.5
 """The descent goes on as long as the gap falls to this share from one look to the next."""
-DOCUMENTS = 2048
-"""Gone through by one call of compiled code: few enough that Ctrl-C need not wait."""
+OPERATIONS = 100_000_000
+"""Multiplications in one call of compiled code: few enough that Ctrl-C need not wait, and worth a call."""
 
 
 def descend(
@@ -74,8 +74,9 @@ class _Descent:
         """Go through all documents once, in random order; each thread has some of the outputs."""
         order = self.random.permutation(len(self.signs))
         worst = np.zeros(self.signs.shape[1], np.float32)
-        for start in range(0, len(order), DOCUMENTS):
-            documents = order[start : start + DOCUMENTS]
+        step = 1 + OPERATIONS * len(order) // (self.features.size * self.signs.shape[1])
+        for start in range(0, len(order), step):
+            documents = order[start : start + step]
             futures = [pool.submit(self.move, documents, part, worst) for part in range(len(self.bounds))]
             for future in futures:
                 future.result()

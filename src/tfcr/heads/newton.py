@@ -10,7 +10,7 @@ its step is solved for exactly, by the kernel matrix of these.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,10 +25,12 @@ from tfcr.machine import in_parallel, n_threads
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
 
-WORTH_COMPILED_CODE: dict[type[Features], int] = {HeldFeatures: 100_000_000, SparseFeatures: 2_000_000}
+WORTH_COMPILED_CODE: dict[type[Features], int] = {HeldFeatures: 100_000_000, SparseFeatures: 300_000}
 """Numbers of the features × outputs from which the SVM starts with compiled code; less is done before it is loaded."""
 TOLERANCE = 1e-4
 """An output is done when a step promises to lower its objective by less than this share of it."""
+ROUGH = 1e-2
+"""Near enough to compare strengths, and to learn how much a part of the score is worth."""
 MAX_NEWTON_STEPS = 100
 MAX_CG_STEPS = 100
 PATIENT_CG_STEPS = 25
@@ -78,11 +80,19 @@ def squared_hinge_loss(scores: Matrix, signs: Matrix, weights: Matrix) -> Loss:
 
 @dataclass
 class NewtonHead:
-    """One-vs-rest linear classifier; C is the inverse strength of the regularisation."""
+    """One-vs-rest linear classifier; C is the inverse strength of the regularisation.
+
+    An output is done when its objective is within `tolerance` of the optimum, as a share of it.
+    """
 
     loss: LossFunction
     link: str
     C: float = 1.0
+    tolerance: float = TOLERANCE
+
+    def rough(self) -> "NewtonHead":
+        """Return the same, less exact and quicker."""
+        return replace(self, tolerance=ROUGH)
 
     def solve(
         self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
@@ -97,7 +107,7 @@ class NewtonHead:
         else:
             begin = np.vstack([start.coefficients, start.intercepts]).astype(np.float32)
             finished = np.zeros(len(outputs), np.bool_)
-        solution = minimise(self.loss, features, signs, weights, begin, finished).astype(np.float64)
+        solution = minimise(self.loss, features, signs, weights, begin, finished, self.tolerance).astype(np.float64)
         return Solution(solution[:-1], solution[-1], self.link)
 
     def _first_guess(self, features: Features, signs: Matrix, weights: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
@@ -107,7 +117,7 @@ class NewtonHead:
             if features.size * n_outputs >= WORTH_COMPILED_CODE[type(features)]:
                 from tfcr.heads.descent import descend  # noqa: PLC0415 - numba loads slowly
 
-                return descend(features, signs, weights, TOLERANCE)
+                return descend(features, signs, weights, self.tolerance)
         return np.zeros((features.shape[1], n_outputs), np.float32), np.zeros(n_outputs, np.bool_)
 
 
@@ -118,6 +128,7 @@ def minimise(
     weights: Matrix,
     start: Matrix,
     finished: NDArray[np.bool_],
+    tolerance: float = TOLERANCE,
 ) -> Matrix:
     """Return the coefficients of all outputs at their optimum, those that are `finished` as they are."""
     coefficients = start.copy()
@@ -146,7 +157,7 @@ def minimise(
         sizes = _step_sizes(along, objective, descent)
         coefficients[:, active] += sizes * step
         scores[:, active] += sizes * score_step
-        active = active[(sizes > 0) & (-0.5 * descent > TOLERANCE * objective)]
+        active = active[(sizes > 0) & (-0.5 * descent > tolerance * objective)]
     return coefficients
 
 

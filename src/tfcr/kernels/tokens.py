@@ -1,7 +1,8 @@
 """Tokenise and count over UTF-8 bytes, without making a string of any token.
 
 What to do with a character is said by a table over all code points, so that one kernel serves all tokenisers: END ends
-a token, KEEP is appended to it, MORE is appended to one that has begun, SKIP is passed over.
+a token, KEEP is appended to it, MORE is appended to one that has begun, SKIP is passed over. SIGN is appended to a
+token of signs: these and words end one another.
 
 A document's tokens are found first and looked up after that, in a loop so short that the processor works at several of
 them at once. What a token is compared with lies beside its slot in the hash table: whether it is a known word is mostly
@@ -16,7 +17,7 @@ from tfcr.kernels.compiling import compiled, inlined
 
 Int = int | np.int64
 
-END, MORE, KEEP, SKIP = 0, 1, 2, 3
+END, MORE, KEEP, SKIP, SIGN = 0, 1, 2, 3, 4
 WORD, FIRST = 0, 1  # columns of slots
 SEEN, ENTRY = 0, 1  # columns of last
 
@@ -65,6 +66,20 @@ def tag_of(hashed: np.uint64, size: Int) -> np.uint64:
 
 
 @inlined
+def code_point(text: NDArray[np.uint8], at: Int) -> tuple[Int, int]:
+    """Return the code point of the character at a place, and the bytes that it takes."""
+    byte = text[at]
+    if byte < 0x80:
+        return np.int64(byte), 1
+    if byte < 0xE0:
+        return (np.int64(byte & 31) << 6) | (text[at + 1] & 63), 2
+    if byte < 0xF0:
+        return (np.int64(byte & 15) << 12) | (np.int64(text[at + 1] & 63) << 6) | (text[at + 2] & 63), 3
+    code = (np.int64(byte & 7) << 18) | (np.int64(text[at + 1] & 63) << 12)
+    return code | (np.int64(text[at + 2] & 63) << 6) | (text[at + 3] & 63), 4
+
+
+@inlined
 def find_tokens(
     text: NDArray[np.uint8],
     at: Int,
@@ -89,25 +104,17 @@ def find_tokens(
             found[there] = text[here]
             here += _ONE
             there += _ONE
-        at, written = np.int64(here), np.int64(there)
+        at, written, signs = np.int64(here), np.int64(there), False
         while at < end:  # any character
-            byte = text[at]
-            if byte < 0x80:
-                code, width = np.int64(byte), 1
-            elif byte < 0xE0:
-                code, width = (np.int64(byte & 31) << 6) | (text[at + 1] & 63), 2
-            elif byte < 0xF0:
-                code = (np.int64(byte & 15) << 12) | (np.int64(text[at + 1] & 63) << 6) | (text[at + 2] & 63)
-                width = 3
-            else:
-                code = (np.int64(byte & 7) << 18) | (np.int64(text[at + 1] & 63) << 12)
-                code |= (np.int64(text[at + 2] & 63) << 6) | (text[at + 3] & 63)
-                width = 4
+            code, width = code_point(text, at)
             action = actions[code]
-            if action == END or (action == MORE and written == used):
+            if action == END or (action == MORE and (signs or written == used)):
                 at += width
                 break
+            if written > used and action != SKIP and (action == SIGN) != signs:
+                break
             if action != SKIP:
+                signs = action == SIGN
                 for offset in range(width):
                     found[written] = text[at + offset]
                     written += 1
@@ -178,13 +185,13 @@ def count_documents(
     seen_before
         The documents of earlier calls: no two documents have the same number in `last`.
     actions
-        One of END, MORE, KEEP, SKIP for each code point.
+        One of END, MORE, KEEP, SKIP, SIGN for each code point.
     adding
         Whether a word that is not known gets a number, or is passed over.
     merging
         Whether a word that a document holds twice makes one entry, or one each time, which is quicker.
     found, sizes, keys
-        Room for the tokens of the longest document: its bytes and eight more, and half as many tokens.
+        Room for the tokens of the longest document: its bytes and eight more, and as many tokens.
     slots
         Hash table of a power of two of rows: WORD, a word's number plus 1 and its tag, 0 where empty; and FIRST, the
         word's first eight bytes.

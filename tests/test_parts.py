@@ -1,0 +1,125 @@
+"""Several parts in one score: each against scikit-learn, their shares, and the one table that they become."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import LinearSVC
+
+from tests.conftest import random_corpus
+from tfcr import Embeddings, TfcrClassifier, load
+from tfcr.errors import InputError, UnknownNameError
+from tfcr.heads.base import Targets
+from tfcr.mixing import FOLDS, _held_out, learn_shares
+
+
+def targets(labels: Any) -> Targets:
+    numbers = np.asarray(labels)
+    n_classes = int(numbers.max()) + 1
+    return Targets(numbers, n_classes, np.ones(len(numbers)), np.ones(n_classes))
+
+
+def vectors_for(texts: list[str], seed: int = 0) -> Embeddings:
+    words = sorted({word for text in texts for word in text.split()})
+    return Embeddings.from_arrays(words, np.random.default_rng(seed).normal(size=(len(words), 5)))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_words_are_tf_idf_with_linear_svc(n_classes: int) -> None:
+    corpus = random_corpus(200, n_classes=n_classes)
+    texts, labels = list(corpus.texts), np.array(corpus.labels)
+    model = TfcrClassifier(parts=["words"], embeddings=None, class_weight=None).fit(texts, labels)
+    tfidf = TfidfVectorizer(sublinear_tf=True, token_pattern=r"\w+")
+    svc = LinearSVC(dual=False, tol=1e-8).fit(tfidf.fit_transform(texts), labels)
+    expected = svc.decision_function(tfidf.transform(texts))
+    np.testing.assert_allclose(model.decision_function(texts), expected, atol=2e-2)
+    np.testing.assert_array_equal(model.predict(texts), svc.predict(tfidf.transform(texts)))
+
+
+@pytest.mark.parametrize("blocks", ["all", "own"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_the_words_add_adds_up_to_the_score(n_classes: int, blocks: str, tmp_path: Path) -> None:
+    corpus = random_corpus(150, n_classes=n_classes)
+    texts = list(corpus.texts)
+    model = TfcrClassifier(parts=["words", "vectors"], embeddings=vectors_for(texts), blocks=blocks, C=None)
+    model.fit(texts, corpus.labels)
+    for text in [*texts[:5], texts[0] * 3, "", "never seen"]:
+        told = model.explain(text)
+        added = told.baseline + sum((word.contributions for word in told.words), np.zeros(n_classes))
+        np.testing.assert_allclose(added, told.scores, atol=1e-4)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.decision_function(texts), model.decision_function(texts))
+    assert again.shares_ == model.shares_
+
+
+def test_a_part_that_knows_nothing_gets_no_share() -> None:
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 3, 2000)
+    knows = np.eye(3)[labels] + random.normal(size=(2000, 3))
+    shares = learn_shares([knows, random.normal(size=(2000, 3))], targets(labels))
+    assert shares[0] > 0.5
+    assert shares[1] < 0.05 * shares[0]
+
+
+def test_two_parts_that_err_differently_are_better_than_each() -> None:
+    random = np.random.default_rng(1)
+    labels = random.integers(0, 4, 4000)
+    parts = [np.eye(4)[labels] + random.normal(size=(4000, 4)) for _ in range(2)]
+    shares = learn_shares(parts, targets(labels))
+    assert shares[0] == pytest.approx(shares[1], rel=0.1)
+    together = shares[0] * parts[0] + shares[1] * parts[1]
+    each = [np.mean(part.argmax(axis=1) == labels) for part in parts]
+    assert np.mean(together.argmax(axis=1) == labels) > max(each) + 0.05
+
+
+@given(st.lists(st.integers(0, 6), min_size=2, max_size=80), st.integers(0, 9))
+def test_every_class_stays_in_training_whatever_is_held_out(labels: list[int], seed: int) -> None:
+    numbers = np.unique(labels, return_inverse=True)[1]
+    folds = _held_out(targets(numbers), seed)
+    seen = np.concatenate(folds) if folds else np.array([], np.int64)
+    assert len(set(seen.tolist())) == len(seen)
+    for fold in folds:
+        rest = np.setdiff1d(np.arange(len(numbers)), fold)
+        assert set(numbers[rest]) == set(numbers)
+    alone = np.bincount(numbers) == 1
+    assert not alone[numbers[seen]].any()
+    assert len(seen) == (~alone[numbers]).sum()
+
+
+def test_folds_are_as_even_as_scikit_learns() -> None:
+    labels = np.repeat([0, 1, 2], [50, 30, 20])
+    ours = [np.bincount(labels[fold]).tolist() for fold in _held_out(targets(labels), 0)]
+    theirs = [np.bincount(labels[test]).tolist() for _, test in StratifiedKFold(FOLDS).split(labels, labels)]
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"parts": []}, r"found parts=\[\]; expected a list of one or more of vectors, words"),
+        ({"parts": "words"}, "found parts='words'; expected a list"),
+        ({"embeddings": None}, "found embeddings=None and no part but 'vectors'"),
+        ({"parts": ["words"], "head": "ridge"}, "found head='ridge' for words"),
+    ],
+)
+def test_what_cannot_be_is_refused(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        TfcrClassifier(**parameters).fit(["a b", "c d"], [0, 1])
+
+
+def test_an_unknown_part_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="unknown part 'word'; known: vectors, words"):
+        TfcrClassifier(parts=["word"]).fit(["a b", "c d"], [0, 1])
+
+
+def test_a_class_of_one_document_is_learned() -> None:
+    corpus = random_corpus(60)
+    texts, labels = [*corpus.texts, "lonely words alone"], [*corpus.labels, "one"]
+    model = TfcrClassifier(parts=["words", "vectors"], embeddings=vectors_for(texts), blocks="own").fit(texts, labels)
+    assert model.predict(["lonely words alone"]).tolist() == ["one"]
