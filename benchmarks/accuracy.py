@@ -9,7 +9,8 @@ stratified, seed 0; by default ten, of emoji the first three. Writes benchmarks/
 
 import argparse
 import sys
-from collections.abc import Iterator
+from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 from accuracy_folds import FoldTask, TrainingPart, plan_cell, run_missing
@@ -17,8 +18,8 @@ from accuracy_tables import collect, data_of, markdown_of
 from measuring import RESULTS, write_results
 from systems import SYSTEMS
 
-from tfcr.errors import look_up
 from tfcr.experiment import open_results
+from tfcr.experiment.cells import Cell
 
 DATASETS = {"agnews": 10, "dbpedia": 10, "davidson": 10, "semeval": 10, "20ng": 10, "emoji": 3}
 """How many of the ten folds are run."""
@@ -46,43 +47,35 @@ def _folds(text: str) -> tuple[int, int]:
     return first, of
 
 
-def plan(asked: argparse.Namespace) -> list[FoldTask]:
-    """Return the folds that are asked for, system by system."""
-    return list(_planned(asked))
-
-
-def _planned(asked: argparse.Namespace) -> Iterator[FoldTask]:
+def plan(asked: argparse.Namespace) -> list[tuple[Cell, int]]:
+    """Return what is asked for, system by system: each cell, and how many of its folds."""
     part = TrainingPart(asked.size, asked.thin)
     cells = {}
-    for dataset in asked.datasets:  # each is read once
+    for dataset in asked.datasets:  # the outer loop, so that each is read once
         first, of = asked.folds or (DATASETS.get(dataset, 10), 10)
         for system in asked.systems:
-            look_up(SYSTEMS, system, "system")
             cells[system, dataset] = plan_cell(dataset, system, of, part), first
-    for system in asked.systems:
-        for dataset in asked.datasets:
-            cell, first = cells[system, dataset]
-            yield from (FoldTask(cell, fold) for fold in range(first))
+    return [cells[place] for place in product(asked.systems, asked.datasets)]
 
 
 def main(arguments: list[str]) -> None:
     asked = parse(arguments)
     asked.results.parent.mkdir(exist_ok=True)
-    results = open_results(asked.results, make=True)
-    tasks = plan(asked)
-    folds: dict[str, list[int]] = {}
-    for task in tasks:
-        folds.setdefault(task.cell.key, []).append(task.fold)
-    if not asked.table:
-        for cell in {task.cell.key: task.cell for task in tasks}.values():
-            results.add([cell], len(folds[cell.key]))
-        command = f"python benchmarks/accuracy.py {' '.join(arguments)}"
-        run_missing(tasks, results, asked.processes, command, lambda text: print(text, file=sys.stderr, flush=True))
-    scores = collect(results.cells(), list(folds))
-    results.close()
+    planned = plan(asked)
+    with closing(open_results(asked.results, make=True)) as results:
+        if not asked.table:
+            for cell, first in planned:
+                results.add([cell], first)
+            tasks = [FoldTask(cell, fold) for cell, first in planned for fold in range(first)]
+            run_missing(tasks, results, asked.processes, " ".join(["accuracy.py", *arguments]), tell)
+        scores = collect(results.cells(), {cell.key: first for cell, first in planned})
     markdown = markdown_of(scores, _title(asked))
     write_results("-".join(["accuracy", *_variant(asked)]), markdown, data_of(scores))
     print(markdown)
+
+
+def tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _variant(asked: argparse.Namespace) -> list[str]:

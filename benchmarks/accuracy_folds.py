@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from systems import SYSTEMS, vectors_digest
 
 from tfcr.corpus import load_data
+from tfcr.errors import look_up
 from tfcr.experiment.cells import Cell
 from tfcr.experiment.entries import digest_of, digest_of_strings
 from tfcr.experiment.folds import Places, Split, cut_folds, training_part
@@ -64,7 +65,7 @@ def read_data(source: str) -> Data:
 
 def plan_cell(source: str, system: str, folds: int, part: TrainingPart) -> Cell:
     """Return the cell of a dataset and a system."""
-    row, data = SYSTEMS[system], read_data(source)
+    row, data = look_up(SYSTEMS, system, "system"), read_data(source)
     settings = {
         "protocol": PROTOCOL,
         "data": data.digest,

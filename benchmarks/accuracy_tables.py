@@ -30,12 +30,14 @@ class Difference:
         return f"{self.points:+.2f} | {'' if self.p is None else f'{self.p:.3f}'}"
 
 
-def collect(found: Iterable[CellResult], keys: Sequence[str]) -> Scores:
-    """Return the results of these cells, in the order of their keys."""
-    by_key = {result.cell.key: result for result in found if result.folds}
+def collect(found: Iterable[CellResult], wanted: Mapping[str, int]) -> Scores:
+    """Return the results of these cells, in the order of their keys; of each the first folds that are wanted."""
+    by_key = {result.cell.key: result for result in found}
     scores: Scores = {}
-    for result in (by_key[key] for key in keys if key in by_key):
-        scores.setdefault(result.cell.dataset, {})[result.cell.scheme] = result
+    for key, first in wanted.items():
+        if key in by_key and (folds := tuple(row for row in by_key[key].folds if row.fold < first)):
+            cell = by_key[key].cell
+            scores.setdefault(cell.dataset, {})[cell.scheme] = CellResult(cell, first, folds)
     return scores
 
 
@@ -65,7 +67,7 @@ def markdown_of(scores: Scores, title: str) -> str:
         title,
         table(["dataset", *systems_of(scores)], score_rows(scores)),
         "Ours against TF-IDF and against the best peer: points of macro-F1, p of the corrected resampled t-test.",
-        table(["dataset", "system", f"to `{BASELINE}`", "p", "best peer", "to it", "p"], test_rows(scores)),
+        table(["dataset", "system", f"to `{BASELINE}`", "p", "best peer", "to it", "p"], comparison_rows(scores)),
         f"Average difference to `{BASELINE}`, in points:",
         table(["system", "points", "datasets"], average_rows(scores)),
         "Seconds a fold, picking included:",
@@ -99,11 +101,11 @@ def _score(result: CellResult, best: bool) -> str:
     return f"{f'**{mean}**' if best else mean} ± {spread:.4f}{done}"
 
 
-def test_rows(scores: Scores) -> Iterable[str]:
+def comparison_rows(scores: Scores) -> Iterable[str]:
     for dataset, row in scores.items():
         peers = {name: result for name, result in row.items() if not SYSTEMS[name].ours}
         best = max(peers, key=lambda name: mean_of(peers[name]), default=None)
-        for name in row.keys() - peers.keys():
+        for name in (name for name in row if name not in peers):
             against = [compare(row[name], peers[peer]) if peer in peers else None for peer in (BASELINE, best)]
             first, second = (found.shown() if found else " | " for found in against)
             yield f"{dataset} | {name} | {first} | {best or ''} | {second}"
