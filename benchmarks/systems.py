@@ -122,7 +122,7 @@ class TfidfSvm:
     longest: int = 1
     choices: tuple[tuple[str | None, float], ...] = (
         *product((None,), (0.3, 1.0, 3.0)),
-        *product(("balanced",), (0.1, 0.3)),
+        *product(("balanced",), (0.1, 0.3, 1.0)),
     )
     picking_tolerance: float = 0.1
 
@@ -130,7 +130,7 @@ class TfidfSvm:
         """Learn."""
         self._words = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, self.longest))
         X = self._words.fit_transform(texts)  # no label is seen here, so that the inner split may share it
-        # liblinear's own default, at half the cost: the same scores to a hundredth of a point
+        # liblinear's own default, at half the cost: the same scores to a few hundredths of a point
         self.picked = pick_head(self.choices, partial(self._svm, tol=self.picking_tolerance), X, labels)
         self._head = self._svm(self.picked).fit(X, labels)
         return self
