@@ -25,6 +25,7 @@ from tfcr.experiment.run import WAITING
 from tfcr.experiment.scoring import confusion_of
 from tfcr.experiment.store import Results, Run
 from tfcr.experiment.trial import FoldResult
+from tfcr.warmup import warm_up
 
 PROTOCOL = 1
 """Raised when folds are cut or scored in another way: everything is run again."""
@@ -166,6 +167,8 @@ def run_missing(
 ) -> None:
     """Run the folds that are not done, in their order; wait for those that another run is working on."""
     cells = {task.cell.key: task.cell for task in tasks}
+    if _left(tasks, cells, results):
+        warm_up()  # or the first fold would count the seconds of compiling
     with results.running(command) as run, open_pool(processes, len(tasks)) as pool:
         while left := _left(tasks, cells, results):
             tell(f"{len(left)} folds to run")

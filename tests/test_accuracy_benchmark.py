@@ -18,6 +18,7 @@ BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.setattr(importlib.import_module("measuring"), "RESULTS", tmp_path)
+    monkeypatch.setattr(importlib.import_module("accuracy_folds"), "warm_up", lambda: None)  # nothing here needs it
     return importlib.import_module
 
 
