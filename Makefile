@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow check format bench clean
+.PHONY: demo test test-slow check format bench bench-accuracy clean
 
 demo: .venv/core
 	$(BIN)/tfcr demo
@@ -28,6 +28,9 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/author_loop.py
 	$(BIN)/python benchmarks/newsgroups.py
+
+bench-accuracy: .venv/bench
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/accuracy.py --processes 2
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -525,7 +525,7 @@ def test_files_of_results_that_are_refused(tmp_path: Path) -> None:
         "no database at all, but long enough to have a header of a hundred bytes " * 3
     )
     for name, message in {
-        "new.sqlite": "holds results of version 9, and this tfcr knows version 1",
+        "new.sqlite": "holds results of version 9, and this tfcr knows version 2",
         "other.sqlite": "is no file of tfcr's results",
         "text.sqlite": "file is not a database",
         "none.sqlite": "does not exist; expected a file of results",

@@ -13,9 +13,9 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +29,7 @@ from tfcr.experiment.scoring import Confusion, macro_f1
 from tfcr.experiment.trial import FoldResult
 
 APPLICATION = int.from_bytes(b"tfcr", "big")
-VERSION = 1
+VERSION = 2
 HEARTBEAT = 5.0
 SILENT = 60.0
 """Seconds after which a run that shows no sign of life is taken for dead."""
@@ -47,7 +47,7 @@ CREATE TABLE folds (
     cell TEXT NOT NULL REFERENCES cells(key), fold INTEGER NOT NULL, macro_f1 REAL NOT NULL, confusion TEXT NOT NULL,
     train_documents INTEGER NOT NULL, test_documents INTEGER NOT NULL,
     coverage_words REAL NOT NULL, coverage_tokens REAL NOT NULL,
-    seconds REAL NOT NULL, versions TEXT NOT NULL, finished TEXT NOT NULL, run TEXT NOT NULL,
+    seconds REAL NOT NULL, details TEXT NOT NULL, versions TEXT NOT NULL, finished TEXT NOT NULL, run TEXT NOT NULL,
     PRIMARY KEY (cell, fold)
 );
 CREATE TABLE runs (
@@ -78,6 +78,7 @@ class FoldRow:
     coverage_tokens: float
     seconds: float
     versions: dict[str, str]
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,8 @@ class Results:
         """Return all cells with their finished folds, in the order in which they were noted down."""
         folds: dict[str, list[FoldRow]] = {}
         for row in self._rows(f"SELECT cell, {_names(FoldRow)} FROM folds ORDER BY cell, fold"):  # noqa: S608
-            parsed = {"confusion": np.array(json.loads(row["confusion"])), "versions": json.loads(row["versions"])}
+            parsed = {name: json.loads(row[name]) for name in ("confusion", "versions", "details")}
+            parsed["confusion"] = np.array(parsed["confusion"])
             folds.setdefault(row.pop("cell"), []).append(FoldRow(**{**row, **parsed}))
         found = []
         for row in self._rows(f"SELECT {_names(Cell)}, wanted FROM cells ORDER BY rowid"):  # noqa: S608
@@ -232,11 +234,11 @@ class Run:
         row = (
             *(result.cell, result.fold, score, json.dumps(result.confusion.tolist())),
             *(result.train_documents, result.test_documents, result.coverage_words, result.coverage_tokens),
-            *(result.seconds, json.dumps(versions()), _now(), self.id),
+            *(result.seconds, json.dumps(result.details), json.dumps(versions()), _now(), self.id),
         )
         connection = self.results._connection
         with self.results._writing():
-            connection.execute(f"INSERT OR IGNORE INTO folds VALUES ({', '.join('?' * 12)})", row)  # noqa: S608
+            connection.execute(f"INSERT OR IGNORE INTO folds VALUES ({', '.join('?' * 13)})", row)  # noqa: S608
             connection.execute("DELETE FROM claims WHERE cell = ? AND fold = ?", (result.cell, result.fold))
 
 

@@ -1,9 +1,10 @@
 """One fold of the cells that share a training part: counts once, features once a scheme, then each classifier."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,6 +39,8 @@ class FoldResult:
         The share of the corpus's words, and running words, that have a vector.
     seconds
         As if the cell had been run alone: what cells share counts in each.
+    details
+        What else is worth keeping, such as what was picked; for JSON.
     """
 
     cell: str
@@ -48,6 +51,7 @@ class FoldResult:
     coverage_words: float
     coverage_tokens: float
     seconds: float
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
