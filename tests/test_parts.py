@@ -1,10 +1,14 @@
 """Several parts in one score: each against scikit-learn, their shares, and the one table that they become."""
 
+import json
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -13,9 +17,12 @@ from sklearn.svm import LinearSVC
 
 from tests.conftest import random_corpus
 from tfcr import Embeddings, TfcrClassifier, load
-from tfcr.errors import InputError, UnknownNameError
+from tfcr.bytecounts import Batch, PairLexicon, TermMerger, number_tokens
+from tfcr.counts import count_terms
+from tfcr.errors import InputError, ModelError, UnknownNameError
 from tfcr.heads.base import Targets
 from tfcr.mixing import FOLDS, _held_out, learn_shares
+from tfcr.tokenizers import TOKENIZERS
 
 
 def targets(labels: Any) -> Targets:
@@ -41,12 +48,13 @@ def test_words_are_tf_idf_with_linear_svc(n_classes: int) -> None:
     np.testing.assert_array_equal(model.predict(texts), svc.predict(tfidf.transform(texts)))
 
 
+@pytest.mark.parametrize("parts", [["words", "vectors"], ["pairs"], ["words", "pairs", "vectors"]])
 @pytest.mark.parametrize("blocks", ["all", "own"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_what_the_words_add_adds_up_to_the_score(n_classes: int, blocks: str, tmp_path: Path) -> None:
+def test_what_the_words_add_adds_up_to_the_score(n_classes: int, blocks: str, parts: list[str], tmp_path: Path) -> None:
     corpus = random_corpus(150, n_classes=n_classes)
     texts = list(corpus.texts)
-    model = TfcrClassifier(parts=["words", "vectors"], embeddings=vectors_for(texts), blocks=blocks, C=None)
+    model = TfcrClassifier(parts=parts, embeddings=vectors_for(texts), blocks=blocks, C=None)
     model.fit(texts, corpus.labels)
     for text in [*texts[:5], texts[0] * 3, "", "never seen"]:
         told = model.explain(text)
@@ -102,7 +110,7 @@ def test_folds_are_as_even_as_scikit_learns() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"parts": []}, r"found parts=\[\]; expected a list of one or more of vectors, words"),
+        ({"parts": []}, r"found parts=\[\]; expected a list of one or more of vectors, words, pairs"),
         ({"parts": "words"}, "found parts='words'; expected a list"),
         ({"embeddings": None}, "found embeddings=None and no part but 'vectors'"),
         ({"parts": ["words"], "head": "ridge"}, "found head='ridge' for words"),
@@ -114,7 +122,7 @@ def test_what_cannot_be_is_refused(parameters: dict[str, Any], message: str) -> 
 
 
 def test_an_unknown_part_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match="unknown part 'word'; known: vectors, words"):
+    with pytest.raises(UnknownNameError, match="unknown part 'word'; known: vectors, words, pairs"):
         TfcrClassifier(parts=["word"]).fit(["a b", "c d"], [0, 1])
 
 
@@ -123,3 +131,89 @@ def test_a_class_of_one_document_is_learned() -> None:
     texts, labels = [*corpus.texts, "lonely words alone"], [*corpus.labels, "one"]
     model = TfcrClassifier(parts=["words", "vectors"], embeddings=vectors_for(texts), blocks="own").fit(texts, labels)
     assert model.predict(["lonely words alone"]).tolist() == ["one"]
+
+
+def test_pairs_are_tf_idf_of_bigrams_with_linear_svc() -> None:
+    corpus = random_corpus(300)
+    texts, labels = list(corpus.texts), np.array(corpus.labels)
+    model = TfcrClassifier(parts=["pairs"], embeddings=None, class_weight=None).fit(texts, labels)
+    words = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\w+").fit(texts)
+    held = np.asarray((words.transform(texts) > 0).sum(axis=0)).ravel()
+    kept = [term for term, number in words.vocabulary_.items() if " " not in term or held[number] >= 2]
+    tfidf = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\w+", sublinear_tf=True, vocabulary=kept)
+    svc = LinearSVC(dual=False, tol=1e-8).fit(tfidf.fit_transform(texts), labels)
+    assert sorted(model.table_.words) == sorted(kept)
+    expected = svc.decision_function(tfidf.transform(texts))
+    np.testing.assert_allclose(model.decision_function(texts), expected, atol=2e-2)
+
+
+TEXTS = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd", "é", "!"]), max_size=6).map(" ".join), max_size=8)
+
+
+@given(TEXTS, TEXTS)
+def test_terms_are_those_of_a_count_vectorizer(texts: list[str], others: list[str]) -> None:
+    found = count_terms(texts, "signs")
+    n_words = len(found.words) - found.n_pairs
+    expected = [Counter(tokens) + Counter(map(" ".join, pairwise(tokens))) for tokens in map(str.split, texts)]
+    held = Counter(term for counts in expected for term in counts)
+    kept = (
+        sorted(term for term in held if " " not in term),
+        sorted(term for term in held if " " in term and held[term] > 1),
+    )
+    assert (list(found.words[:n_words]), sorted(found.words[n_words:])) == kept
+    for row, counts in zip(found.matrix.toarray(), expected, strict=True):
+        assert {term: count for term, count in zip(found.words, row, strict=True) if count} == {
+            term: count for term, count in counts.items() if term in found.words
+        }
+    again = count_terms(texts, "signs", found.words, found.n_pairs)
+    np.testing.assert_array_equal(again.matrix.toarray(), found.matrix.toarray())
+    elsewhere = count_terms(others, "signs", found.words, found.n_pairs)
+    moved = count_terms(others, "signs").over(found.words, found.n_pairs)
+    words_alone = slice(0, n_words)
+    np.testing.assert_array_equal(moved.matrix.toarray()[:, words_alone], elsewhere.matrix.toarray()[:, words_alone])
+
+
+@given(TEXTS, st.integers(1, 2))
+def test_compiled_code_finds_the_same_terms(texts: list[str], threads: int) -> None:
+    plain = count_terms(texts, "signs")
+    words, numbers, lengths = number_tokens(texts, TOKENIZERS["signs"], None, threads)
+    assert list(words) == list(plain.words[: len(words)])
+    assert lengths.tolist() == plain.lengths.tolist()
+    known = words[1:]
+    tokens = [token for text in texts for token in TOKENIZERS["signs"](text)]
+    assert [
+        known[number] if number >= 0 else None for number in number_tokens(texts, TOKENIZERS["signs"], known)[1]
+    ] == [token if token in known else None for token in tokens]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    batch = Batch(starts, numbers, np.ones(len(numbers), np.int32), lengths)
+    merger = TermMerger(PairLexicon.of(plain.words, plain.n_pairs))
+    for _ in range(2):  # a second batch is counted as the first one is
+        merged = merger.merge(batch)
+        matrix = sp.csr_array((merged.counts, merged.words, merged.starts), plain.matrix.shape)
+        np.testing.assert_array_equal(matrix.toarray(), plain.matrix.toarray())
+
+
+def test_the_fast_path_of_prediction_is_the_plain_one() -> None:
+    corpus = random_corpus(300)
+    texts = [*corpus.texts, "", "never seen", "w0_1 w0_1 never w0_1 w0_1"]
+    parts = ["words", "pairs", "vectors"]
+    model = TfcrClassifier(parts=parts, embeddings=vectors_for(texts), blocks="own").fit(corpus.texts, corpus.labels)
+    assert model.table_.n_pairs > 0
+    plain = model.table_.score_texts(texts, TOKENIZERS["words"])
+    fast = model.table_._packed.score_texts(texts, TOKENIZERS["words"])
+    np.testing.assert_allclose(fast[0], plain.scores, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(fast[1], plain.unknown_shares, atol=1e-12)
+    counted = model.predict_counted(model.count(texts))[0]
+    assert np.mean(counted == model.predict(texts)) > 0.99
+
+
+@pytest.mark.parametrize("pairs", [-1, 10**6, 1, "two", None])
+def test_a_file_that_lies_about_its_pairs_is_refused(pairs: Any, tmp_path: Path) -> None:
+    corpus = random_corpus(50)
+    TfcrClassifier(parts=["words"], embeddings=None).fit(corpus.texts, corpus.labels).save(tmp_path / "model")
+    config = tmp_path / "model" / "config.json"
+    told = json.loads(config.read_text())
+    told["pairs"] = pairs
+    config.write_text(json.dumps(told))
+    with pytest.raises(ModelError, match="pairs"):
+        load(tmp_path / "model")

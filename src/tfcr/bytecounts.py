@@ -14,10 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.compiled import SEEN, count_documents, fill_slots
+from tfcr.compiled import SEEN, count_documents, fill_pair_slots, fill_slots, merge_terms
 from tfcr.machine import n_threads
 from tfcr.tokenizers import ONE_TOKEN, Tokenizer
-from tfcr.wordlist import decode_some, encode_words, sort_words
+from tfcr.wordlist import decode_some, encode_words, pair_numbers, sort_words
 
 T = TypeVar("T", bound=np.generic)
 
@@ -61,6 +61,30 @@ def count_bytes(
         batch._replace(words=place[batch.words]) for place, some in zip(places, batches, strict=True) for batch in some
     ]
     return _joined(words, renumbered)
+
+
+def number_tokens(
+    texts: Sequence[str], tokenizer: Tokenizer, vocabulary: Sequence[str] | None = None, threads: int | None = None
+) -> tuple[Sequence[str], NDArray[np.int32], NDArray[np.int64]]:
+    """Return the words, the number of every token's word, -1 where not known, and the tokens of each document."""
+    lexicon = None if vocabulary is None else Lexicon.of(vocabulary)
+    parts: dict[int, tuple[ByteCounter, list[Batch]]] = {}
+
+    def number(counter: ByteCounter, start: int, end: int) -> None:
+        parts[start] = counter, [batch.copy() for batch in counter.count(texts[start:end])]
+
+    each_part(lambda: ByteCounter(tokenizer, lexicon, merging=False, keeping=True), number, len(texts), threads)
+    counters = [parts[start][0] for start in sorted(parts)]
+    batches = [parts[start][1] for start in sorted(parts)]
+    words, places = (vocabulary, None) if vocabulary is not None else _sorted_union(counters)
+    numbers = [
+        batch.words if places is None else places[part][batch.words]
+        for part, some in enumerate(batches)
+        for batch in some
+    ]
+    lengths = [batch.lengths for some in batches for batch in some]
+    nothing = np.zeros(0, np.int64)
+    return words, np.concatenate([nothing.astype(np.int32), *numbers]), np.concatenate([nothing, *lengths])
 
 
 def find_words(words: Sequence[str], text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -128,18 +152,61 @@ class Batch(NamedTuple):
         """Return one that stays as it is when the counter goes on."""
         return Batch(self.starts.copy(), self.words.copy(), self.counts.copy(), self.lengths.copy())
 
+    def known_tokens(self) -> NDArray[np.int64]:
+        """Return how many tokens of each document are known."""
+        known = np.append(np.where(self.words >= 0, self.counts, 0), 0)
+        return np.where(np.diff(self.starts) > 0, np.add.reduceat(known, self.starts[:-1]), 0)
+
+
+@dataclass(frozen=True)
+class PairLexicon:
+    """Pairs of words as compiled code looks them up; they are the last of `n_terms`."""
+
+    slots: NDArray[np.int64]
+    n_terms: int
+
+    @classmethod
+    def of(cls, terms: Sequence[str], n_pairs: int) -> "PairLexicon":
+        """Make it from words and then pairs of them."""
+        slots = np.zeros((1 << max(10, (2 * n_pairs).bit_length()), 2), np.int64)
+        fill_pair_slots(pair_numbers(terms, n_pairs).astype(np.int32), len(terms) - n_pairs, slots)
+        return cls(slots, len(terms))
+
+
+class TermMerger:
+    """Counts words, and pairs of neighbouring words, from the words of documents in their order; on one thread."""
+
+    def __init__(self, pairs: PairLexicon) -> None:
+        self.pairs = pairs
+        self.last = np.full((pairs.n_terms, 2), -1, np.int32)
+        self.n_documents = 0
+
+    def merge(self, batch: Batch) -> Batch:
+        """Count the terms of documents that a counter gave, keeping unknown words and merging none."""
+        if self.n_documents + len(batch.lengths) > MAX_DOCUMENTS:
+            self.last[:, SEEN], self.n_documents = -1, 0
+        terms, counts = np.empty((2, 2 * len(batch.words)), np.int32)
+        starts = np.zeros_like(batch.starts)
+        merge_terms(batch.starts, batch.words, self.n_documents, self.pairs.slots, self.last, terms, counts, starts)
+        self.n_documents += len(batch.lengths)
+        return Batch(starts, terms[: starts[-1]], counts[: starts[-1]], batch.lengths)
+
 
 class ByteCounter:
     """Counts documents on one thread; without a lexicon, its words grow from batch to batch.
 
-    Without `merging`, a word that a document holds twice has two entries there: enough for sums, and quicker.
+    Without `merging`, a word that a document holds twice has two entries there: enough for sums, and quicker. If it is
+    `keeping` unknown words, these have entries of -1.
     """
 
-    def __init__(self, tokenizer: Tokenizer, lexicon: Lexicon | None, *, merging: bool = True) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, lexicon: Lexicon | None, *, merging: bool = True, keeping: bool = False
+    ) -> None:
         self.tokenizer = tokenizer
         self.actions = tokenizer.actions()
         self.adding = lexicon is None
         self.merging = merging
+        self.keeping = keeping
         self.stopped = False
         known = Lexicon.of([]) if lexicon is None else lexicon
         self.arena, self.offsets, self.slots = known.arena, known.offsets, known.slots
@@ -183,7 +250,7 @@ class ByteCounter:
             self.last[:, SEEN], self.n_documents = -1, 0
         while True:
             document = count_documents(
-                text, starts, document, self.n_documents, self.actions, self.adding, self.merging,
+                text, starts, document, self.n_documents, self.actions, self.adding, self.merging, self.keeping,
                 self.found, self.sizes, self.keys, self.slots, self.arena, self.offsets, self.last,
                 words, counts, entry_starts, lengths, state,
             )  # fmt: skip

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.blocks import AVERAGINGS
-from tfcr.bytecounts import Batch, ByteCounter, Lexicon, each_part
+from tfcr.bytecounts import Batch, ByteCounter, Lexicon, PairLexicon, TermMerger, each_part
 from tfcr.compiled import in_threads, score_documents
 from tfcr.counts import DocumentWords
 from tfcr.tokenizers import Tokenizer
@@ -40,6 +40,7 @@ class PackedTable:
     outputs: NDArray[np.int32]
     averagings: NDArray[np.float32]
     intercepts: NDArray[np.float64]
+    n_pairs: int
 
     def score_texts(
         self, texts: Sequence[str], tokenizer: Tokenizer, threads: int | None = None
@@ -49,16 +50,15 @@ class PackedTable:
         unknown = np.empty(len(texts))
 
         def score(counter: ByteCounter, start: int, end: int) -> None:
+            merger = TermMerger(self._pairs) if self.n_pairs else None
             for batch in counter.count(texts[start:end]):
                 size = len(batch.lengths)
-                self._score(0, size, batch, decisions[start : start + size])
-                known = np.add.reduceat(np.append(batch.counts, 0), batch.starts[:-1]) * (np.diff(batch.starts) > 0)
-                known = known / np.maximum(batch.lengths, 1)
+                self._score(0, size, merger.merge(batch) if merger else batch, decisions[start : start + size])
+                known = batch.known_tokens() / np.maximum(batch.lengths, 1)
                 unknown[start : start + size] = np.where(batch.lengths > 0, 1 - known, 0)
                 start += size
 
-        merging = self.squares.shape[1] > 0  # what is dampened must be counted first
-        each_part(lambda: ByteCounter(tokenizer, self._lexicon, merging=merging), score, len(texts), threads)
+        each_part(lambda: self._counter(tokenizer), score, len(texts), threads)
         return decisions, unknown
 
     def score_counted(self, documents: DocumentWords, threads: int | None = None) -> NDArray[np.float64]:
@@ -81,9 +81,18 @@ class PackedTable:
             self.divisors, self.outputs, self.averagings, self.intercepts, decisions,
         )  # fmt: skip
 
+    def _counter(self, tokenizer: Tokenizer) -> ByteCounter:
+        """Return one that merges what is dampened, which must be counted first, or leaves the order for pairs."""
+        merging = self.squares.shape[1] > 0 and not self.n_pairs
+        return ByteCounter(tokenizer, self._lexicon, merging=merging, keeping=self.n_pairs > 0)
+
     @cached_property
     def _lexicon(self) -> Lexicon:
-        return Lexicon.of(self.words)
+        return Lexicon.of(self.words[: len(self.words) - self.n_pairs])
+
+    @cached_property
+    def _pairs(self) -> PairLexicon:
+        return PairLexicon.of(self.words, self.n_pairs)
 
 
 def pack(
@@ -95,6 +104,7 @@ def pack(
     averagings: Sequence[str],
     intercepts: NDArray[np.float64],
     frequencies: NDArray[np.float32],
+    n_pairs: int = 0,
 ) -> PackedTable:
     """Put the mass of each divisor before its scores, and each word's values of neighbouring columns together.
 
@@ -105,7 +115,8 @@ def pack(
     plain_first = np.argsort(dampened, kind="stable")
     masses, divisors = masses[:, plain_first], np.argsort(plain_first)[divisors]
     n_plain = int((~dampened).sum())
-    common = np.argsort(-frequencies, kind="stable")
+    is_pair = np.arange(len(words)) >= len(words) - n_pairs
+    common = np.lexsort((-frequencies, is_pair))  # pairs stay behind the words
     ranks = np.empty(len(common), np.int32)
     ranks[common] = np.arange(len(common))
     scores, masses = scores[common], masses[common]
@@ -142,6 +153,7 @@ def pack(
         outputs=column_outputs,
         averagings=np.array([AVERAGINGS[averagings[number]][:3] for number in plain_first], np.float32),
         intercepts=intercepts,
+        n_pairs=n_pairs,
     )
 
 

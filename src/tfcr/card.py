@@ -25,11 +25,19 @@ def _scores(scores: dict[str, float]) -> str:
 def _trained_on(training: dict[str, Any], classes: list[Any]) -> str:
     summary = (
         f"{training['documents']:,.0f} documents, {training['tokens']:,.0f} tokens, {training['words']:,} different "
-        f"words, on {training['date'][:10]}. Vectors: {training['embeddings']}, which cover "
-        f"{training['coverage_tokens']:.1%} of the tokens and {training['coverage_words']:.1%} of the different words."
+        f"words, on {training['date'][:10]}. {_vectors(training)}"
     )
     rows = [(label, f"{size:,.0f}") for label, size in zip(classes, training["documents_per_class"], strict=True)]
     return _table("What it was trained on", ("class", "documents"), rows, summary)
+
+
+def _vectors(training: dict[str, Any]) -> str:
+    if training["embeddings"] is None:
+        return "No vectors."
+    return (
+        f"Vectors: {training['embeddings']}, which cover {training['coverage_tokens']:.1%} of the tokens and "
+        f"{training['coverage_words']:.1%} of the different words."
+    )
 
 
 def _table(title: str, head: tuple[str, str], rows: list[tuple[Any, Any]], before: str = "") -> str:

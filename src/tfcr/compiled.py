@@ -23,7 +23,7 @@ from tfcr.kernels.averages import average_vectors  # noqa: E402
 from tfcr.kernels.descent import descend_once, descend_sparse_once  # noqa: E402
 from tfcr.kernels.rows import last_row_end  # noqa: E402
 from tfcr.kernels.scores import score_documents  # noqa: E402
-from tfcr.kernels.tokens import SEEN, count_documents, fill_slots  # noqa: E402
+from tfcr.kernels.tokens import SEEN, count_documents, fill_pair_slots, fill_slots, merge_terms  # noqa: E402
 
 __all__ = [
     "SEEN",
@@ -31,9 +31,11 @@ __all__ = [
     "count_documents",
     "descend_once",
     "descend_sparse_once",
+    "fill_pair_slots",
     "fill_slots",
     "in_threads",
     "last_row_end",
+    "merge_terms",
     "score_documents",
 ]
 

@@ -6,7 +6,7 @@ add up to the counts of the whole, so that files larger than memory, shards and 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tfcr.errors import InputError
 from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, Tokenizer, check_tokens, resolve_tokenizer
+from tfcr.wordlist import pair_numbers
 
 Floats = NDArray[np.floating[Any]]
 Labels = NDArray[Any]
@@ -36,33 +37,44 @@ class DocumentWords:
         Counts, int32, of shape (n_documents, n_words).
     lengths
         All tokens of each document, the unknown ones too; (n_documents,).
+    n_pairs
+        How many of `words`, the last ones, are pairs of neighbouring words, with a space between.
     """
 
     words: Sequence[str]
     matrix: sp.csr_array
     lengths: NDArray[np.int64]
+    n_pairs: int = 0
 
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def without_pairs(self) -> "DocumentWords":
+        """Return the same documents, counted over words alone."""
+        n_words = len(self.words) - self.n_pairs
+        return DocumentWords(self.words[:n_words], self.matrix[:, :n_words], self.lengths) if self.n_pairs else self
+
     def unknown_shares(self) -> NDArray[np.float64]:
         """Return the share of each document's tokens that are none of `words`; 0 for an empty document."""
-        known = np.asarray(self.matrix.sum(axis=1), np.float64)
+        known = np.asarray(self.without_pairs().matrix.sum(axis=1), np.float64)
         return 1 - np.divide(known, self.lengths, out=np.ones(len(self)), where=self.lengths > 0)
 
     def rows(self, rows: NDArray[np.int64]) -> "DocumentWords":
         """Return some of the documents."""
-        return DocumentWords(self.words, self.matrix[rows], self.lengths[rows])
+        return DocumentWords(self.words, self.matrix[rows], self.lengths[rows], self.n_pairs)
 
-    def over(self, words: Sequence[str]) -> "DocumentWords":
-        """Return the same documents counted over other words, 0 for those not counted here; the lengths stay."""
+    def over(self, words: Sequence[str], n_pairs: int = 0) -> "DocumentWords":
+        """Return the same documents counted over other words, 0 for those not counted here; the lengths stay.
+
+        The last `n_pairs` of them are pairs.
+        """
         if words is self.words:
             return self
         numbers = dict(zip(words, range(len(words)), strict=True))
         places = np.fromiter((numbers.get(word, -1) for word in self.words), np.int64, len(self.words))
         kept = np.flatnonzero(places >= 0)
         moved = sp.csr_array((np.ones(len(kept), np.int32), (kept, places[kept])), shape=(len(places), len(words)))
-        return DocumentWords(words, self.matrix @ moved, self.lengths)
+        return DocumentWords(words, self.matrix @ moved, self.lengths, n_pairs)
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:
@@ -102,7 +114,7 @@ def count_words(
     """
     checked = check_texts(texts)
     resolved = resolve_tokenizer(tokenizer)
-    if isinstance(resolved, Tokenizer) and resolved.table and sum(map(len, checked)) >= WORTH_COMPILED_CODE:
+    if _worth_compiled_code(resolved, checked):
         from tfcr.bytecounts import count_bytes  # noqa: PLC0415 - numba loads slowly, and small jobs need none
 
         fast = count_bytes(checked, resolved, vocabulary)
@@ -113,6 +125,78 @@ def count_words(
     known = sorted(set().union(*documents)) if vocabulary is None else vocabulary
     numbers = dict(zip(known, range(len(known)), strict=True))
     return DocumentWords(known, _count_matrix(documents, numbers), lengths)
+
+
+def count_terms(
+    texts: Iterable[str],
+    tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
+    vocabulary: Sequence[str] | None = None,
+    n_pairs: int = 0,
+) -> DocumentWords:
+    """Count the words of each text, and the pairs of neighbouring words.
+
+    Parameters
+    ----------
+    texts, tokenizer
+        As in `count_words`.
+    vocabulary
+        The words and pairs to count, if not all words, and all pairs that two documents hold.
+    n_pairs
+        How many of `vocabulary`, the last ones, are pairs.
+    """
+    checked = check_texts(texts)
+    given = None if vocabulary is None else vocabulary[: len(vocabulary) - n_pairs]
+    words, numbers, lengths = _number_tokens(checked, resolve_tokenizer(tokenizer), given)
+    documents = np.repeat(np.arange(len(lengths)), lengths)
+    neighbours = (documents[1:] == documents[:-1]) & (numbers[1:] >= 0) & (numbers[:-1] >= 0)
+    keys = (numbers[:-1].astype(np.int64) * len(words) + numbers[1:])[neighbours]
+    places = documents[:-1][neighbours]
+    if vocabulary is None:
+        known = _keys_of_two_documents(keys, places)
+        pairs = [f"{words[one]} {words[two]}" for one, two in zip(*divmod(known, len(words) or 1), strict=True)]
+        vocabulary = [*words, *pairs]
+    else:
+        known = pair_numbers(vocabulary, n_pairs) @ np.array([len(words), 1])
+    order = np.argsort(known)
+    at = np.minimum(np.searchsorted(known, keys, sorter=order), max(len(known) - 1, 0))
+    found = order[at] if len(known) else at
+    held = known[found] == keys if len(known) else np.zeros(len(keys), np.bool_)
+    rows = np.concatenate([documents[numbers >= 0], places[held]])
+    columns = np.concatenate([numbers[numbers >= 0], len(words) + found[held]])
+    matrix = sp.coo_array(
+        (np.ones(len(rows), np.int32), (rows, columns)), shape=(len(lengths), len(vocabulary))
+    ).tocsr()
+    return DocumentWords(vocabulary, matrix, lengths, len(known))
+
+
+def _keys_of_two_documents(keys: NDArray[np.int64], documents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the different keys, sorted, that more than one document holds."""
+    order = np.argsort(keys, kind="stable")  # documents stay in their order
+    keys, documents = keys[order], documents[order]
+    again = np.flatnonzero((keys[1:] == keys[:-1]) & (documents[1:] != documents[:-1]))
+    return np.unique(keys[again])
+
+
+def _number_tokens(
+    texts: list[str], tokenizer: AnyTokenizer, vocabulary: Sequence[str] | None
+) -> tuple[Sequence[str], NDArray[np.int32], NDArray[np.int64]]:
+    """Return the words, the number of every token's word, -1 where not known, and the tokens of each document."""
+    if _worth_compiled_code(tokenizer, texts):
+        from tfcr.bytecounts import number_tokens  # noqa: PLC0415 - numba loads slowly, and small jobs need none
+
+        return number_tokens(texts, tokenizer, vocabulary)
+    documents = [_checked(tokenizer)(text) for text in texts]
+    words = sorted(set().union(*documents)) if vocabulary is None else vocabulary
+    numbers = dict(zip(words, range(len(words)), strict=True))
+    lengths = np.fromiter(map(len, documents), np.int64, len(documents))
+    found = (numbers.get(token, -1) for tokens in documents for token in tokens)
+    return words, np.fromiter(found, np.int32, int(lengths.sum())), lengths
+
+
+def _worth_compiled_code(tokenizer: AnyTokenizer, texts: list[str]) -> TypeGuard[Tokenizer]:
+    return (
+        isinstance(tokenizer, Tokenizer) and tokenizer.table is not None and sum(map(len, texts)) >= WORTH_COMPILED_CODE
+    )
 
 
 def _checked(tokenizer: AnyTokenizer) -> Callable[[str], list[str]]:

@@ -13,10 +13,11 @@ from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_su
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from tfcr.corpus import Corpus
-from tfcr.counts import DocumentWords, Progress, check_labels, count_words
+from tfcr.counts import DocumentWords, Progress, check_labels
 from tfcr.embeddings import Embeddings
 from tfcr.errors import InputError
 from tfcr.model import TfcrClassifier
+from tfcr.tokenizers import resolve_tokenizer
 from tfcr.vectors import check_classes
 
 
@@ -168,7 +169,7 @@ def prepare(model: TfcrClassifier, corpus: Corpus, progress: Progress | None = N
     """
     labels = check_labels(corpus.labels, len(corpus))
     model.check_parameters()
-    documents = count_words(corpus.texts, model.tokenizer)
+    documents = model.count(corpus.texts)
     return Prepared(documents, labels, model.load_embeddings(corpus.texts, progress))
 
 
@@ -302,7 +303,7 @@ def evaluate(model: TfcrClassifier, corpus: Corpus) -> Evaluation:
     if unknown:
         known = ", ".join(map(str, model.classes_.tolist()))
         raise InputError(f"found the label {unknown[0]!r}, which the model does not know; its classes: {known}")
-    documents = count_words(corpus.texts, model.tokenizer, model.table_.words)
+    documents = model.table_.count(corpus.texts, resolve_tokenizer(model.tokenizer))
     predicted, probabilities = model.predict_counted(documents)
     if labels.dtype.kind != predicted.dtype.kind:
         labels, predicted = labels.astype(str), predicted.astype(str)

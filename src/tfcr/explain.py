@@ -1,14 +1,16 @@
 """Why a text got its label: what each word adds to each class's score."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.counts import Labels, count_words
+from tfcr.counts import Labels
 from tfcr.errors import InputError
-from tfcr.tokenizers import AnyTokenizer, token_spans
+from tfcr.tokenizers import AnyTokenizer, Token, token_spans
 from tfcr.wordtable import WordTable
 
 
@@ -84,11 +86,12 @@ def explain_text(text: str, table: WordTable, classes: Labels, tokenizer: AnyTok
     """Account for the scores of one text, word by word."""
     if not isinstance(text, str):
         raise InputError(f"found {type(text).__name__}; expected one text, a string")
-    document = count_words([text], tokenizer, table.words)
+    document = table.count([text], tokenizer)
     rows, contributions = table.contributions(document.matrix, int(document.lengths[0]))
     scores = _per_class(table.decision(document))[0]
     parts = _per_class(contributions)
-    spans = _spans_by_word(text, tokenizer)
+    tokens = token_spans(tokenizer, text)
+    spans = _spans_by_word(tokens)
     words = [
         WordContribution(table.words[row], int(count), part, tuple(spans.get(table.words[row], ())))
         for row, count, part in zip(rows, document.matrix.data, parts, strict=True)
@@ -103,7 +106,7 @@ def explain_text(text: str, table: WordTable, classes: Labels, tokenizer: AnyTok
         scores=scores,
         baseline=_per_class(table.intercepts[None])[0],
         words=tuple(words),
-        unknown=tuple(word for word in spans if word not in known),
+        unknown=tuple(dict.fromkeys(token for token, _, _ in tokens if token not in known)),
     )
 
 
@@ -122,8 +125,11 @@ def _per_class(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([-scores, scores], axis=1) if scores.shape[1] == 1 else scores
 
 
-def _spans_by_word(text: str, tokenizer: AnyTokenizer) -> dict[str, list[tuple[int, int]]]:
+def _spans_by_word(found: Sequence[Token]) -> dict[str, list[tuple[int, int]]]:
+    """Return where each word stands, and each pair of neighbouring words."""
     spans: dict[str, list[tuple[int, int]]] = {}
-    for token, start, end in token_spans(tokenizer, text):
+    for token, start, end in found:
         spans.setdefault(token, []).append((start, end))
+    for one, two in pairwise(found):
+        spans.setdefault(f"{one.token} {two.token}", []).append((one.start, two.end))
     return spans

@@ -30,16 +30,17 @@ PULL = 1e-3
 """How strongly shares are drawn to 0, so that they stay finite where all is told apart."""
 
 Scores = NDArray[np.float64]
-BlocksOf = Callable[[ClassCounts], list[Block]]
+BlocksOf = Callable[[DocumentWords, ClassCounts], list[Block]]
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A part: what makes its blocks from counts, and the heads to pick one of."""
+    """A part: what makes its blocks, the heads to pick one of, and whether it sees pairs of words."""
 
     name: str
     blocks: BlocksOf
     heads: Sequence[Head]
+    of_pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,10 @@ class Lesson(NamedTuple):
     documents: DocumentWords
     targets: Targets
     max_memory: int
+
+    def seen_by(self, part: Contestant) -> "Lesson":
+        """Return it as a part sees it: with pairs of words, or without."""
+        return self if part.of_pairs else self._replace(documents=self.documents.without_pairs())
 
 
 def fit_parts(
@@ -77,19 +82,21 @@ def fit_parts(
     seed
         For which documents are held out.
     """
+    lessons = [lesson.seen_by(part) for part in parts]
     if len(parts) == 1 and len(parts[0].heads) == 1:
-        made = parts[0].blocks(counts)
-        return Mixture(made, _fit(parts[0].heads[0], lesson, made, start), {parts[0].name: 1.0})
-    folds = _held_out(lesson.targets, seed)
-    heads = [_pick_head(part, lesson, folds[:PICKING_FOLDS]) for part in parts]
-    seen = np.concatenate(folds)
-    truth = lesson.targets.rows(seen)
-    scores = [_out_of_fold(part.blocks, head, lesson, folds) for part, head in zip(parts, heads, strict=True)]
+        made = parts[0].blocks(lessons[0].documents, counts)
+        return Mixture(made, _fit(parts[0].heads[0], lessons[0], made, start), {parts[0].name: 1.0})
+    folds = _held_out(lesson.targets, seed)[: None if len(parts) > 1 else PICKING_FOLDS]
+    heads = [_pick_head(part, seen, folds[:PICKING_FOLDS]) for part, seen in zip(parts, lessons, strict=True)]
+    truth = lesson.targets.rows(np.concatenate(folds))
+    scores = [
+        _out_of_fold(part.blocks, head, seen, folds) for part, head, seen in zip(parts, heads, lessons, strict=True)
+    ]
     spreads = [max(float(part.std()), 1e-12) for part in scores]
     shares = learn_shares([part / spread for part, spread in zip(scores, spreads, strict=True)], truth)
     used = np.flatnonzero(shares).tolist()
-    blocks = {number: parts[number].blocks(counts) for number in used}
-    fits = [_fit(heads[number], lesson, blocks[number], None) for number in used]
+    blocks = {number: parts[number].blocks(lessons[number].documents, counts) for number in used}
+    fits = [_fit(heads[number], lessons[number], blocks[number], None) for number in used]
     together = _added_up(fits, [shares[number] / spreads[number] for number in used])
     named = {part.name: float(share) for part, share in zip(parts, shares, strict=True)}
     return Mixture([block for number in used for block in blocks[number]], together, named)
@@ -140,7 +147,9 @@ def _scores_of_folds(
         rest = np.setdiff1d(np.arange(len(lesson.documents)), fold)
         seen = Lesson(lesson.documents.rows(rest), lesson.targets.rows(rest), lesson.max_memory)
         weight = seen.targets.sample_weight
-        made = blocks(ClassCounts.from_documents(seen.documents, seen.targets.labels, sample_weight=weight))
+        words = seen.documents.without_pairs()
+        counts = ClassCounts.from_documents(words, seen.targets.labels, sample_weight=weight)
+        made = blocks(seen.documents, counts)
         fitted = _fit(head.rough() if isinstance(head, NewtonHead) else head, seen, made, None)
         yield collapse(seen.documents, weight, made, fitted).decision(lesson.documents.rows(fold))
 

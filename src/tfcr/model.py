@@ -23,6 +23,7 @@ from tfcr.counts import (
     check_labels,
     check_sample_weight,
     check_texts,
+    count_terms,
     count_words,
 )
 from tfcr.embeddings import Embeddings
@@ -169,7 +170,12 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         texts = [texts[number] for number in used]
         embeddings = self.load_embeddings(texts)
-        return self.fit_counted(count_words(texts, self.tokenizer), labels[used], weights[used], embeddings)
+        return self.fit_counted(self.count(texts), labels[used], weights[used], embeddings)
+
+    def count(self, texts: Iterable[str]) -> DocumentWords:
+        """Count the words of texts to train on, and pairs of them where a part needs these."""
+        counted = count_terms if any(self._part(name).of_pairs for name in self.parts) else count_words
+        return counted(texts, self.tokenizer)
 
     def fit_counted(
         self,
@@ -180,8 +186,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     ) -> "TfcrClassifier":
         """Learn from documents that are counted already; every weight is above 0."""
         self.check_parameters()
-        counts, kept = count_classes(documents, labels, sample_weight, self.min_count)
-        documents = documents.over(kept.words)
+        counts, kept = count_classes(documents.without_pairs(), labels, sample_weight, self.min_count)
+        documents = _over_kept(documents, kept)
         targets = make_targets(labels, counts.classes, sample_weight, self.class_weight)
         lesson = Lesson(documents, targets, memory_limit(self.max_memory))
         parts = self._contestants(kept, embeddings)
@@ -212,7 +218,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_counted(self, documents: DocumentWords) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Return the class of documents that are counted already, over whatever words, and its probability."""
-        scores = self.table_.decision(documents.over(self.table_.words))
+        scores = self.table_.decision(documents.over(self.table_.words, self.table_.n_pairs))
         return self.labels_of(scores), LINKS[self.link_](scores).max(axis=1)
 
     def decision_function(self, X: Iterable[str]) -> NDArray[np.float64]:
@@ -269,6 +275,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             "classes": write_classes(self.classes_),
             "link": self.link_,
             "averagings": list(self.table_.averagings),
+            "pairs": self.table_.n_pairs,
             "training": self.training_,
             "scores": dict(scores or {}),
         }
@@ -313,7 +320,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         vectors = None if embeddings is None else vectors_of_words(embeddings, counts)
         given = Ingredients(vectors, class_names(counts.classes), self.scheme, self.blocks, self.averaging)
         parts = [(name, self._part(name)) for name in names]
-        return [Contestant(name, part.maker(given), self._heads(part.strengths)) for name, part in parts]
+        return [Contestant(name, part.maker(given), self._heads(part.strengths), part.of_pairs) for name, part in parts]
 
     def _seed(self) -> int:
         """Return the seed for which documents are held out: without one given, the same each time."""
@@ -395,7 +402,8 @@ def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None)
     try:
         model = TfcrClassifier(**_restored(dict(config["settings"]), tokenizer))
         model.classes_ = read_classes(config["classes"])
-        model.table_ = read_table(data["table"], tuple(config["averagings"]), len(model.classes_))
+        averagings, n_pairs = tuple(config["averagings"]), config.get("pairs", 0)
+        model.table_ = read_table(data["table"], averagings, len(model.classes_), n_pairs)
         model.counts_ = read_counts(data["counts"], model.classes_) if "counts" in data else None
         look_up(LINKS, config["link"], "link")
         model.link_ = config["link"]
@@ -406,6 +414,16 @@ def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{folder} is damaged: its config lacks or misstates {error}; save the model again") from None
     return model
+
+
+def _over_kept(documents: DocumentWords, counts: ClassCounts) -> DocumentWords:
+    """Return documents over the words that are kept, and the pairs of them that more than one document holds."""
+    n_words = len(documents.words) - documents.n_pairs
+    held = np.bincount(documents.matrix.indices, minlength=len(documents.words))
+    common = (documents.words[place] for place in (np.flatnonzero(held[n_words:] >= 2) + n_words).tolist())
+    words = set(counts.words)
+    pairs = [pair for pair in common if all(word in words for word in pair.split(" "))]
+    return documents.over([*counts.words, *pairs] if pairs else counts.words, len(pairs))
 
 
 def _embeddings_name(embeddings: AnyEmbeddings | None) -> str | None:

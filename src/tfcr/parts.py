@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.blocks import Block, make_blocks
-from tfcr.counts import ClassCounts
+from tfcr.counts import ClassCounts, DocumentWords
 from tfcr.schemes import Scheme, compute_weights
 
 
@@ -36,31 +36,50 @@ class Ingredients:
     averaging: str
 
 
-def vector_blocks(counts: ClassCounts, given: Ingredients) -> list[Block]:
+def vector_blocks(documents: DocumentWords, counts: ClassCounts, given: Ingredients) -> list[Block]:
     """Return the word vectors weighted by class: the paper's method."""
     weights = compute_weights(given.scheme, counts)
     return make_blocks(given.blocks, weights, given.vectors, given.names, given.averaging, counts.occurs())
 
 
-def word_blocks(counts: ClassCounts, given: Ingredients) -> list[Block]:
-    """Return the words themselves by TF-IDF, with dampened counts, to length 1: what scikit-learn's does."""
-    held = counts.word_documents
-    idf = np.log((1 + counts.n_documents) / (1 + held)) + 1
-    return [Block("(words)", np.where(held > 0, idf, 0).astype(np.float32), None, "unit")]
+def word_blocks(documents: DocumentWords, counts: ClassCounts, given: Ingredients) -> list[Block]:
+    """Return the words themselves by TF-IDF, with dampened counts, to length 1, as scikit-learn does it.
+
+    So are pairs of neighbouring words, where documents are counted over them; one document's own say nothing.
+    """
+    held = np.bincount(documents.matrix.indices, minlength=len(documents.words))
+    idf = np.log((1 + len(documents)) / (1 + held)) + 1
+    at_least = np.where(np.arange(len(held)) < len(held) - documents.n_pairs, 1, 2)
+    return [Block("(words)", np.where(held >= at_least, idf, 0).astype(np.float32), None, "unit")]
 
 
 class Part(NamedTuple):
-    """A kind of feature: what makes its blocks, and the strengths C to pick from where none is given."""
+    """A kind of feature.
 
-    blocks: Callable[[ClassCounts, Ingredients], list[Block]]
+    Attributes
+    ----------
+    blocks
+        Makes its blocks from documents, their counts and the ingredients.
+    strengths
+        What C is picked from where none is given.
+    of_pairs
+        Whether it sees pairs of neighbouring words.
+    """
+
+    blocks: Callable[[DocumentWords, ClassCounts, Ingredients], list[Block]]
     strengths: tuple[float, ...]
+    of_pairs: bool = False
 
-    def maker(self, given: Ingredients) -> Callable[[ClassCounts], list[Block]]:
-        """Return what makes its blocks from counts alone."""
-        return lambda counts: self.blocks(counts, given)
+    def maker(self, given: Ingredients) -> Callable[[DocumentWords, ClassCounts], list[Block]]:
+        """Return what makes its blocks from documents and counts alone."""
+        return lambda documents, counts: self.blocks(documents, counts, given)
 
 
 PARTS: dict[str, Part] = {
+    # word vectors weighted by class: the paper's method
     "vectors": Part(vector_blocks, (1.0,)),
+    # the words themselves
     "words": Part(word_blocks, (0.1, 0.3, 1.0, 3.0)),
+    # words and pairs of neighbouring words
+    "pairs": Part(word_blocks, (0.1, 0.3, 1.0, 3.0), of_pairs=True),
 }

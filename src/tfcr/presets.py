@@ -13,4 +13,25 @@ PRESETS: dict[str, dict[str, Any]] = {
         "class_weight": "balanced",
         "C": 1.0,
     },
+    # Words alone, punctuation among them, at a strength picked inside the training data: about what TF-IDF with
+    # LinearSVC costs.
+    "fast": {
+        "tokenizer": "signs",
+        "parts": ("words",),
+        "embeddings": None,
+        "head": "svm",
+        "class_weight": "balanced",
+        "C": None,
+    },
+    # Words, pairs of words and weighted vectors, each with the share that documents held out say it deserves.
+    "best": {
+        "tokenizer": "signs",
+        "parts": ("words", "pairs", "vectors"),
+        "scheme": "tfcr-log",
+        "head": "svm",
+        "averaging": "weights",
+        "blocks": "own",
+        "class_weight": "balanced",
+        "C": None,
+    },
 }

@@ -10,7 +10,7 @@ from tfcr.blocks import AVERAGINGS
 from tfcr.counts import ClassCounts, Labels
 from tfcr.errors import InputError, ModelError
 from tfcr.storage import Arrays
-from tfcr.wordlist import decode_words, encode_words
+from tfcr.wordlist import decode_words, encode_words, pair_numbers
 from tfcr.wordtable import WordTable
 
 _LABEL_KINDS: dict[str, type] = {"text": str, "integer": np.int64, "number": np.float64, "boolean": np.bool_}
@@ -51,9 +51,10 @@ def write_table(table: WordTable) -> Arrays:
     }
 
 
-def read_table(arrays: Arrays, averagings: tuple[str, ...], n_classes: int) -> WordTable:
+def read_table(arrays: Arrays, averagings: tuple[str, ...], n_classes: int, n_pairs: int = 0) -> WordTable:
     """Return the word table of some arrays; every number that will be used as an index is checked."""
     words = _read_words(arrays)
+    _check_pairs(words, n_pairs)
     n_outputs = 1 if n_classes == 2 else n_classes
     n_columns = len(_get(arrays, "outputs", "i", (None,)))
     n_divisors = len(averagings)
@@ -69,7 +70,17 @@ def read_table(arrays: Arrays, averagings: tuple[str, ...], n_classes: int) -> W
         typical=_get(arrays, "typical", "f", (n_divisors,)),
         frequencies=_get(arrays, "frequencies", "f", (len(words),)),
         intercepts=_get(arrays, "intercepts", "f", (n_outputs,)),
+        n_pairs=n_pairs,
     )
+
+
+def _check_pairs(words: list[str], n_pairs: object) -> None:
+    if type(n_pairs) is not int or not 0 <= n_pairs <= len(words):
+        raise ModelError(f"it says that {n_pairs!r} of its {len(words)} words are pairs")
+    try:
+        pair_numbers(words, n_pairs)
+    except InputError as error:
+        raise ModelError(str(error)) from None
 
 
 def write_counts(counts: ClassCounts) -> Arrays:

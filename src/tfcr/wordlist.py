@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.errors import InputError
+
 _EIGHT = 8
 
 
@@ -26,6 +28,17 @@ def decode_some(text: NDArray[np.uint8], offsets: NDArray[np.int64], numbers: ND
     data = text.tobytes()
     bounds = zip(offsets[numbers].tolist(), offsets[numbers + 1].tolist(), strict=True)
     return [data[start:end].decode("utf-8", "surrogatepass") for start, end in bounds]
+
+
+def pair_numbers(terms: Sequence[str], n_pairs: int) -> NDArray[np.int64]:
+    """Return the numbers of the two words of each pair, the last `n_pairs` of some terms; (n_pairs, 2)."""
+    n_words = len(terms) - n_pairs
+    numbers = dict(zip(terms[:n_words], range(n_words), strict=True))
+    both = [pair.split(" ") for pair in terms[n_words:]]
+    try:
+        return np.array([[numbers[one], numbers[two]] for one, two in both], np.int64).reshape(-1, 2)
+    except (KeyError, ValueError):
+        raise InputError("found pairs that are not made of two of the words; expected words, then pairs") from None
 
 
 def sort_words(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

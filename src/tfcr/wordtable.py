@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tfcr.blocks import AVERAGINGS, Block, column_starts, dampen
 from tfcr.counts import WORTH_COMPILED_CODE as WORTH_COMPILED_COUNTING
-from tfcr.counts import DocumentWords, count_words
+from tfcr.counts import DocumentWords, count_terms, count_words
 from tfcr.heads.base import FittedHead
 from tfcr.tokenizers import AnyTokenizer, Tokenizer
 
@@ -63,6 +63,8 @@ class WordTable:
         How often each word occurs in a training document, on average; float32 (n_words,).
     intercepts
         float64 (n_outputs,).
+    n_pairs
+        How many of `words`, the last ones, are pairs of neighbouring words, with a space between.
     """
 
     words: Sequence[str]
@@ -74,12 +76,19 @@ class WordTable:
     typical: NDArray[np.float32]
     frequencies: NDArray[np.float32]
     intercepts: NDArray[np.float64]
+    n_pairs: int = 0
+
+    def count(self, texts: Sequence[str], tokenizer: AnyTokenizer) -> DocumentWords:
+        """Count the words, and pairs of words, of texts."""
+        if self.n_pairs:
+            return count_terms(texts, tokenizer, self.words, self.n_pairs)
+        return count_words(texts, tokenizer, self.words)
 
     def score_texts(self, texts: Sequence[str], tokenizer: AnyTokenizer) -> TextScores:
         """Return the scores of texts, and how much of each is not known."""
         if isinstance(tokenizer, Tokenizer) and tokenizer.table and sum(map(len, texts)) >= WORTH_COMPILED_COUNTING:
             return TextScores(*self._packed.score_texts(texts, tokenizer))
-        documents = count_words(texts, tokenizer, self.words)
+        documents = self.count(texts, tokenizer)
         return TextScores(self.decision(documents), documents.unknown_shares())
 
     def decision(self, documents: DocumentWords, threads: int | None = None) -> NDArray[np.float64]:
@@ -150,7 +159,7 @@ class WordTable:
         from tfcr.bytescores import pack  # noqa: PLC0415 - numba loads slowly, and small jobs need none
 
         parts = self.scores, self.outputs, self.divisors, self.masses, self.averagings
-        return pack(self.words, *parts, self.intercepts, self.frequencies)
+        return pack(self.words, *parts, self.intercepts, self.frequencies, self.n_pairs)
 
     @cached_property
     def _dampened(self) -> NDArray[np.bool_]:
@@ -198,6 +207,7 @@ def collapse(
         typical=np.zeros(len(masses.numbers), np.float32),
         frequencies=_mean_rows(documents.matrix, sample_weight),
         intercepts=intercepts,
+        n_pairs=documents.n_pairs,
     )
     divisors = table._divisors(documents.matrix.astype(np.float32), documents.lengths)
     return replace(table, typical=np.average(divisors, axis=0, weights=sample_weight).astype(np.float32))

@@ -21,7 +21,8 @@ def evaluate(
         Optional[list[str]],  # noqa: UP045
         typer.Option(
             "--scheme",
-            help="none, tfidf, kld, tftrr, tfcr, tfcr-log, tfidf-class, kld-all; several are compared, or 'all'.",
+            help="Of vectors: none, tfidf, kld, tftrr, tfcr, tfcr-log, tfidf-class, kld-all; several are compared, or "
+            "'all'.",
             show_default="tfcr-log",
         ),
     ] = None,
@@ -48,7 +49,7 @@ def evaluate(
         corpus, results = _of_model(data[0], reading, data[1:])
     else:
         corpus = reading.corpus(data)
-        corpus, results = _cross_validated(corpus, training, scheme or ["tfcr-log"], folds, min_class_size)
+        corpus, results = _cross_validated(corpus, training, scheme or [], folds, min_class_size)
     if predictions:
         _write_predictions(predictions, corpus, results)
     if json:
@@ -76,12 +77,14 @@ def _cross_validated(
     from tfcr.schemes import SCHEMES
 
     names = list(SCHEMES) if schemes == ["all"] else schemes
+    models = {name: training.model(name, corpus.name) for name in names}
+    if not models:
+        models = {training.preset or "best": training.model(None, corpus.name)}
     plan = plan_folds(corpus, folds, min_class_size=min_class_size)
     for line in plan.notes:
         note(line)
-    if training.embeddings == "w2v":
+    if any(model.embeddings == "w2v" and "vectors" in model.parts for model in models.values()):
         note("word2vec is trained once on the texts of all folds, without their labels")
-    models = {name: training.model(name, corpus.name) for name in names}
     with progress_bar("cross-validating") as progress:
         results = compare(models, plan.corpus, folds=plan.folds, seed=training.seed, progress=progress)
     return plan.corpus, results

@@ -32,6 +32,7 @@ Place = Annotated[
 ]
 Again = Annotated[bool, typer.Option("--again", help="Download it anew, even if it is here.")]
 Folds = Annotated[int, typer.Option("--cv", help="Folds of the cross-validation.")]
+OF_PRESET = "the preset's"
 MinClassSize = Annotated[int, typer.Option("--min-class-size", help="Leave out classes with fewer documents.")]
 
 
@@ -115,19 +116,52 @@ class Reading:
 class Training:
     """What kind of classifier is trained."""
 
+    preset: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--preset",
+            help="paper (vectors weighted by class), fast (words) or best (words, pairs of words and vectors). The "
+            "options below change it.",
+            show_default="best; paper where a scheme is given",
+        ),
+    ] = None
     embeddings: Annotated[
-        str,
-        typer.Option("--embeddings", "-e", help="Vector file, known name, or w2v: train word2vec on these texts."),
-    ] = "w2v"
-    head: Annotated[str, typer.Option("--head", help="Classifier: svm, lr or ridge.")] = "svm"
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--embeddings",
+            "-e",
+            help="Vector file, known name, or w2v: train word2vec on these texts.",
+            show_default="w2v",
+        ),
+    ] = None
+    parts: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--parts", help="What is looked at, as in words,pairs,vectors.", show_default=OF_PRESET),
+    ] = None
+    head: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--head", help="Classifier: svm, lr or ridge (vectors only).", show_default="svm"),
+    ] = None
     tokenizer: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--tokenizer", help="words, paper, whitespace or jieba.", show_default="words"),
+        typer.Option("--tokenizer", help="words, signs, paper, whitespace or jieba.", show_default=OF_PRESET),
     ] = None
-    averaging: Annotated[str, typer.Option("--averaging", help="weights, length or sum.")] = "weights"
-    blocks: Annotated[str, typer.Option("--blocks", help="all (the paper) or own.")] = "all"
-    strength: Annotated[float, typer.Option("-C", help="Inverse strength of regularisation of svm and lr.")] = 1.0
-    class_weight: Annotated[str, typer.Option("--class-weight", help="balanced or none.")] = "balanced"
+    averaging: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--averaging", help="Of vectors: weights, length, sum or unit.", show_default="weights"),
+    ] = None
+    blocks: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--blocks", help="Of vectors: all (the paper) or own.", show_default=OF_PRESET),
+    ] = None
+    strength: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("-C", help="Inverse strength of regularisation of svm and lr.", show_default=OF_PRESET),
+    ] = None
+    class_weight: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--class-weight", help="balanced or none.", show_default="balanced"),
+    ] = None
     min_count: Annotated[float, typer.Option("--min-count", help="Rarer words weigh nothing.")] = 1
     dimensions: Annotated[int, typer.Option("--dimensions", help="Of word2vec, where trained.", min=1)] = 100
     max_memory: Annotated[
@@ -138,22 +172,27 @@ class Training:
     ] = None
     seed: Annotated[int, typer.Option("--seed", help="Of all randomness.", min=0)] = 0
 
-    def model(self, scheme: str, dataset: str = "") -> "TfcrClassifier":
-        """Return the classifier, not yet trained."""
+    def model(self, scheme: str | None, dataset: str = "") -> "TfcrClassifier":
+        """Return the classifier, not yet trained; a scheme by itself means the paper's method."""
         from tfcr.corpus import DATASETS
         from tfcr.model import TfcrClassifier
-        from tfcr.tokenizers import DEFAULT_TOKENIZER
 
-        of_dataset = DATASETS[dataset].tokenizer if dataset in DATASETS else ""
-        return TfcrClassifier(
-            embeddings=self.embeddings,
-            scheme=scheme,
-            head=self.head,
-            tokenizer=self.tokenizer or of_dataset or DEFAULT_TOKENIZER,
-            averaging=self.averaging,
-            blocks=self.blocks,
-            C=self.strength,
-            class_weight=None if self.class_weight == "none" else self.class_weight,
+        given = {
+            "embeddings": self.embeddings,
+            "parts": tuple(self.parts.split(",")) if self.parts else None,
+            "scheme": scheme,
+            "head": self.head,
+            "tokenizer": self.tokenizer or (DATASETS[dataset].tokenizer if dataset in DATASETS else None) or None,
+            "averaging": self.averaging,
+            "blocks": self.blocks,
+            "C": self.strength,
+        }
+        parameters: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if self.class_weight is not None:
+            parameters["class_weight"] = None if self.class_weight == "none" else self.class_weight
+        return TfcrClassifier.from_preset(
+            self.preset or ("paper" if scheme else "best"),
+            **parameters,
             min_count=self.min_count,
             dimensions=self.dimensions,
             max_memory=self.max_memory,

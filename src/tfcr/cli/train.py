@@ -1,6 +1,6 @@
 """``tfcr train``."""
 
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -15,8 +15,13 @@ def train(
     reading: Reading,
     training: Training,
     scheme: Annotated[
-        str, typer.Option("--scheme", help="none, tfidf, kld, tftrr, tfcr, tfcr-log, tfidf-class or kld-all.")
-    ] = "tfcr-log",
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--scheme",
+            help="Of vectors: none, tfidf, kld, tftrr, tfcr, tfcr-log, tfidf-class or kld-all.",
+            show_default="tfcr-log",
+        ),
+    ] = None,
     folds: Folds = 5,
     no_cv: Annotated[bool, typer.Option("--no-cv", help="Do not measure how good it is.")] = False,
     min_class_size: MinClassSize = 0,

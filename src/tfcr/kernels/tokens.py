@@ -20,6 +20,7 @@ Int = int | np.int64
 END, MORE, KEEP, SKIP, SIGN = 0, 1, 2, 3, 4
 WORD, FIRST = 0, 1  # columns of slots
 SEEN, ENTRY = 0, 1  # columns of last
+PAIR_KEY, PAIR_TERM = 0, 1  # columns of pair_slots
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _HALF = np.uint64(1), np.uint64(32)
@@ -163,6 +164,7 @@ def count_documents(
     actions: NDArray[np.uint8],
     adding: bool,
     merging: bool,
+    keeping: bool,
     found: NDArray[np.uint8],
     sizes: NDArray[np.int64],
     keys: NDArray[np.uint64],
@@ -190,6 +192,8 @@ def count_documents(
         Whether a word that is not known gets a number, or is passed over.
     merging
         Whether a word that a document holds twice makes one entry, or one each time, which is quicker.
+    keeping
+        Whether a word that is not known makes an entry, of -1, so that neighbours stay so; without merging only.
     found, sizes, keys
         Room for the tokens of the longest document: its bytes and eight more, and as many tokens.
     slots
@@ -233,7 +237,7 @@ def count_documents(
                     arena[offsets[word] + offset] = found[start + offset]
                 offsets[n_words] = offsets[word] + size
             start += size
-            if word < 0:
+            if word < 0 and not keeping:
                 continue
             if merging and last[word, SEEN] == seen_before + document:
                 counts[last[word, ENTRY]] += 1
@@ -249,6 +253,74 @@ def count_documents(
         entry_starts[document] = n_entries
     state[0], state[1] = n_words, n_entries
     return document
+
+
+@inlined
+def pair_slot(one: Int, two: Int, pair_slots: NDArray[np.int64]) -> Int:
+    """Return the slot of a pair of words, or the empty one where it belongs."""
+    mask = pair_slots.shape[0] - 1
+    key = (np.int64(one) << 32) | two
+    hashed = np.uint64(key) * _MULTIPLIER
+    slot = np.int64((hashed ^ (hashed >> _HALF)) & np.uint64(mask))
+    while pair_slots[slot, PAIR_TERM] != 0 and pair_slots[slot, PAIR_KEY] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@compiled
+def fill_pair_slots(pairs: NDArray[np.int32], first_term: int, pair_slots: NDArray[np.int64]) -> None:
+    """Put pairs of words, (n_pairs, 2), into an empty hash table; their terms are numbered from `first_term` on."""
+    for number in range(pairs.shape[0]):
+        slot = pair_slot(pairs[number, 0], pairs[number, 1], pair_slots)
+        pair_slots[slot, PAIR_KEY] = (np.int64(pairs[number, 0]) << 32) | pairs[number, 1]
+        pair_slots[slot, PAIR_TERM] = first_term + number + 1
+
+
+@compiled
+def merge_terms(
+    starts: NDArray[np.int64],
+    words: NDArray[np.int32],
+    seen_before: int,
+    pair_slots: NDArray[np.int64],
+    last: NDArray[np.int32],
+    terms: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    term_starts: NDArray[np.int64],
+) -> None:
+    """Count the words of documents and the pairs of neighbours among them.
+
+    Parameters
+    ----------
+    starts, words
+        The words of all documents in their order, -1 where not known, and where each document starts.
+    seen_before, last
+        As in `count_documents`, for terms: words, then pairs.
+    pair_slots
+        Hash table of a power of two of rows: PAIR_KEY, both words, and PAIR_TERM, the term plus 1, 0 where empty.
+    terms, counts, term_starts
+        The result: entries of term and count, room for two each word, and where each document's start.
+    """
+    n_entries = 0
+    for document in range(starts.shape[0] - 1):
+        before = np.int64(-1)
+        for place in range(starts[document], starts[document + 1]):
+            word = np.int64(words[place])
+            pair = -1
+            if word >= 0 and before >= 0:
+                pair = pair_slots[np.int64(pair_slot(before, word, pair_slots)), PAIR_TERM] - 1
+            before = word
+            for term in (word, pair):
+                if term < 0:
+                    continue
+                if last[term, SEEN] == seen_before + document:
+                    counts[last[term, ENTRY]] += 1
+                    continue
+                last[term, SEEN] = seen_before + document
+                last[term, ENTRY] = n_entries
+                terms[n_entries] = term
+                counts[n_entries] = 1
+                n_entries += 1
+        term_starts[document + 1] = n_entries
 
 
 @compiled
