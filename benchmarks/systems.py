@@ -238,13 +238,16 @@ def _peer(classifier: Callable[..., Any], vectors: str | None = None, **given: A
     return System(make, asdict(make()), vectors)
 
 
+OUR_REVISION = 2
+
+
 def _preset(name: str, vectors: str) -> System:
     def make() -> Classifier:
         source = vectors if vectors == IN_DOMAIN else str(vector_file(vectors))
         found: Classifier = TfcrClassifier.from_preset(name, embeddings=source, random_state=0)
         return found
 
-    return System(make, {"preset": PRESETS[name], "random_state": 0}, vectors, ours=True)
+    return System(make, {"preset": PRESETS[name], "random_state": 0}, vectors, ours=True, revision=OUR_REVISION)
 
 
 SYSTEMS: dict[str, System] = {

@@ -91,7 +91,7 @@ def test_train_saves_a_model_with_a_score_on_its_card(run: Run, data: Path, vect
     assert "macro-F1, mean of 5 folds: " in result.out
     assert f"Next: tfcr predict {tmp_path / 'model'} NEW.csv" in result.out
     card = (tmp_path / "model" / "README.md").read_text("utf-8")
-    assert "| macro-F1, mean of 5 folds | 0." in card
+    assert "| macro-F1, mean of 5 folds | " in card
     assert load(tmp_path / "model").training_["columns"] == ["text"]
 
 

@@ -5,8 +5,8 @@ So documents are held out in turn, every part is fitted on the others, and the s
 scores of the documents held out most likely. They are few, so that some thousand documents are enough to learn them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
@@ -24,13 +24,14 @@ from tfcr.wordtable import collapse
 FOLDS = 5
 ENOUGH_DOCUMENTS = 10_000
 """After so many documents are held out, no more are: the shares are known well enough."""
-PICKING_FOLDS = 2
-"""Folds that the strength of each part is picked on."""
+PICKING_DOCUMENTS = 2_500
+"""So many documents held out, and at most two folds of them, are enough to pick the strength of a part."""
 PULL = 1e-3
 """How strongly shares are drawn to 0, so that they stay finite where all is told apart."""
 
 Scores = NDArray[np.float64]
-BlocksOf = Callable[[DocumentWords, ClassCounts], list[Block]]
+CountsOf = Callable[[], ClassCounts]
+BlocksOf = Callable[[DocumentWords, CountsOf], list[Block]]
 
 
 @dataclass(frozen=True)
@@ -82,31 +83,41 @@ def fit_parts(
     seed
         For which documents are held out.
     """
-    lessons = [lesson.seen_by(part) for part in parts]
+    seen = [lesson.seen_by(part) for part in parts]
     if len(parts) == 1 and len(parts[0].heads) == 1:
-        made = parts[0].blocks(lessons[0].documents, counts)
-        return Mixture(made, _fit(parts[0].heads[0], lessons[0], made, start), {parts[0].name: 1.0})
-    folds = _held_out(lesson.targets, seed)[: None if len(parts) > 1 else PICKING_FOLDS]
-    heads = [_pick_head(part, seen, folds[:PICKING_FOLDS]) for part, seen in zip(parts, lessons, strict=True)]
-    truth = lesson.targets.rows(np.concatenate(folds))
-    scores = [
-        _out_of_fold(part.blocks, head, seen, folds) for part, head, seen in zip(parts, heads, lessons, strict=True)
-    ]
-    spreads = [max(float(part.std()), 1e-12) for part in scores]
-    shares = learn_shares([part / spread for part, spread in zip(scores, spreads, strict=True)], truth)
+        heads, shares, spreads = [parts[0].heads[0]], np.ones(1), np.ones(1)
+    else:
+        heads, shares, spreads = _rehearse(parts, seen, seed)
+        start = None
     used = np.flatnonzero(shares).tolist()
-    blocks = {number: parts[number].blocks(lessons[number].documents, counts) for number in used}
-    fits = [_fit(heads[number], lessons[number], blocks[number], None) for number in used]
-    together = _added_up(fits, [shares[number] / spreads[number] for number in used])
+    blocks = {number: parts[number].blocks(seen[number].documents, lambda: counts) for number in used}
+    fits = [_fit(heads[number], seen[number], blocks[number], start) for number in used]
+    together = fits[0] if len(parts) == 1 else _added_up(fits, (shares / spreads)[used])
     named = {part.name: float(share) for part, share in zip(parts, shares, strict=True)}
     return Mixture([block for number in used for block in blocks[number]], together, named)
+
+
+def _rehearse(
+    parts: Sequence[Contestant], lessons: Sequence[Lesson], seed: int
+) -> tuple[list[Head], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the head of each part, its share, and how much its scores vary, as documents held out tell."""
+    folds = _held_out(lessons[0].targets, seed)
+    rehearsals = [_Rehearsal(part, lesson, folds) for part, lesson in zip(parts, lessons, strict=True)]
+    picked = [rehearsal.pick_head() for rehearsal in rehearsals]
+    heads = [part.heads[number] for part, number in zip(parts, picked, strict=True)]
+    if len(parts) == 1 or not folds:
+        return heads, np.ones(len(parts)), np.ones(len(parts))
+    scores = [rehearsal.scores(number, len(folds)) for rehearsal, number in zip(rehearsals, picked, strict=True)]
+    spreads = np.array([_spread(part) for part in scores])
+    scaled = [part / spread for part, spread in zip(scores, spreads, strict=True)]
+    return heads, learn_shares(scaled, lessons[0].targets.rows(np.concatenate(folds))), spreads
 
 
 def _fit(head: Head, lesson: Lesson, blocks: Sequence[Block], start: FittedHead | None) -> FittedHead:
     return fit_head(head, lesson.documents, blocks, lesson.targets, lesson.max_memory, start)
 
 
-def _added_up(fits: Sequence[FittedHead], factors: Sequence[float]) -> FittedHead:
+def _added_up(fits: Sequence[FittedHead], factors: NDArray[np.float64]) -> FittedHead:
     """Return the sum of scores, each times its factor, as one head over all their columns."""
     return FittedHead(
         coefficients=np.concatenate([fit.coefficients * factor for fit, factor in zip(fits, factors, strict=True)]),
@@ -132,47 +143,64 @@ def _held_out(targets: Targets, seed: int) -> list[NDArray[np.int64]]:
     fold[sizes[targets.labels[order]] < 2] = -1
     folds = [np.sort(order[fold == number]) for number in range(FOLDS)]
     enough = int(np.searchsorted(np.cumsum([len(some) for some in folds]), ENOUGH_DOCUMENTS)) + 1
-    return [some for some in folds[: max(enough, PICKING_FOLDS)] if len(some)]
+    return [some for some in folds[:enough] if len(some)]
 
 
-def _out_of_fold(blocks: BlocksOf, head: Head, lesson: Lesson, folds: Sequence[NDArray[np.int64]]) -> Scores:
-    """Return the scores of the documents held out; (n_held_out, n_outputs)."""
-    return np.concatenate(list(_scores_of_folds(blocks, head, lesson, folds)))
+@dataclass(frozen=True)
+class _Rehearsal:
+    """A part fitted without the documents of each fold and tried on these; no fit is done twice."""
 
+    part: Contestant
+    lesson: Lesson
+    folds: Sequence[NDArray[np.int64]]
+    _known: dict[tuple[int, int], Scores] = field(default_factory=dict)
 
-def _scores_of_folds(
-    blocks: BlocksOf, head: Head, lesson: Lesson, folds: Sequence[NDArray[np.int64]]
-) -> Iterator[Scores]:
-    for fold in folds:
-        rest = np.setdiff1d(np.arange(len(lesson.documents)), fold)
-        seen = Lesson(lesson.documents.rows(rest), lesson.targets.rows(rest), lesson.max_memory)
+    def pick_head(self) -> int:
+        """Return the number of the head that makes the documents held out most likely, at the best share for it.
+
+        Heads stand in the order of their strength, and the loss has one valley: it is walked down from the middle.
+        """
+        at, last = len(self.part.heads) // 2, len(self.part.heads) - 1
+        if not last or not self.folds:
+            return at
+        n_folds = 1 if len(self.folds[0]) >= PICKING_DOCUMENTS else min(2, len(self.folds))
+        truth = self.lesson.targets.rows(np.concatenate(self.folds[:n_folds]))
+
+        @cache
+        def loss(head: int) -> float:
+            scores = self.scores(head, n_folds)
+            scaled = [scores / _spread(scores)]
+            return _loss(learn_shares(scaled, truth), _per_class(scaled), truth)[0]
+
+        while at > 0 and loss(at - 1) < loss(at):
+            at -= 1
+        while at < last and loss(at + 1) < loss(at):
+            at += 1
+        return at
+
+    def scores(self, head: int, n_folds: int) -> Scores:
+        """Return the scores of the documents held out, fold by fold; (n_documents, n_outputs)."""
+        for fold in range(n_folds):
+            if (head, fold) not in self._known:
+                self._known[head, fold] = self._try(self.part.heads[head], self.folds[fold])
+        return np.concatenate([self._known[head, fold] for fold in range(n_folds)])
+
+    def _try(self, head: Head, fold: NDArray[np.int64]) -> Scores:
+        rest = np.setdiff1d(np.arange(len(self.lesson.documents)), fold)
+        seen = Lesson(self.lesson.documents.rows(rest), self.lesson.targets.rows(rest), self.lesson.max_memory)
         weight = seen.targets.sample_weight
-        words = seen.documents.without_pairs()
-        counts = ClassCounts.from_documents(words, seen.targets.labels, sample_weight=weight)
-        made = blocks(seen.documents, counts)
-        fitted = _fit(head.rough() if isinstance(head, NewtonHead) else head, seen, made, None)
-        yield collapse(seen.documents, weight, made, fitted).decision(lesson.documents.rows(fold))
+
+        def counts() -> ClassCounts:
+            words = seen.documents.without_pairs()
+            return ClassCounts.from_documents(words, seen.targets.labels, sample_weight=weight)
+
+        blocks = self.part.blocks(seen.documents, counts)
+        fitted = _fit(head.rough() if isinstance(head, NewtonHead) else head, seen, blocks, None)
+        return collapse(seen.documents, weight, blocks, fitted).decision(self.lesson.documents.rows(fold))
 
 
-def _pick_head(part: Contestant, lesson: Lesson, folds: Sequence[NDArray[np.int64]]) -> Head:
-    """Return the head that makes the documents held out most likely, at the share that is best for it.
-
-    Heads stand in the order of their strength, and the loss has one valley: it is walked down from the middle.
-    """
-    truth = lesson.targets.rows(np.concatenate(folds))
-
-    @cache
-    def loss(number: int) -> float:
-        scores = _out_of_fold(part.blocks, part.heads[number], lesson, folds)
-        scaled = [scores / max(float(scores.std()), 1e-12)]
-        return _loss(learn_shares(scaled, truth), _per_class(scaled), truth)[0]
-
-    at, last = len(part.heads) // 2, len(part.heads) - 1
-    while at > 0 and loss(at - 1) < loss(at):
-        at -= 1
-    while at < last and loss(at + 1) < loss(at):
-        at += 1
-    return part.heads[at]
+def _spread(scores: Scores) -> float:
+    return max(float(scores.std()), 1e-12)
 
 
 # shares ------------------------------------------------------------------------------------------------------------

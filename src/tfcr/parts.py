@@ -14,6 +14,9 @@ from tfcr.blocks import Block, make_blocks
 from tfcr.counts import ClassCounts, DocumentWords
 from tfcr.schemes import Scheme, compute_weights
 
+CountsOf = Callable[[], ClassCounts]
+"""Counts by class, worked out only where a part needs them."""
+
 
 @dataclass(frozen=True)
 class Ingredients:
@@ -36,13 +39,14 @@ class Ingredients:
     averaging: str
 
 
-def vector_blocks(documents: DocumentWords, counts: ClassCounts, given: Ingredients) -> list[Block]:
+def vector_blocks(documents: DocumentWords, counts: CountsOf, given: Ingredients) -> list[Block]:
     """Return the word vectors weighted by class: the paper's method."""
-    weights = compute_weights(given.scheme, counts)
-    return make_blocks(given.blocks, weights, given.vectors, given.names, given.averaging, counts.occurs())
+    found = counts()
+    weights = compute_weights(given.scheme, found)
+    return make_blocks(given.blocks, weights, given.vectors, given.names, given.averaging, found.occurs())
 
 
-def word_blocks(documents: DocumentWords, counts: ClassCounts, given: Ingredients) -> list[Block]:
+def word_blocks(documents: DocumentWords, counts: CountsOf, given: Ingredients) -> list[Block]:
     """Return the words themselves by TF-IDF, with dampened counts, to length 1, as scikit-learn does it.
 
     So are pairs of neighbouring words, where documents are counted over them; one document's own say nothing.
@@ -59,18 +63,18 @@ class Part(NamedTuple):
     Attributes
     ----------
     blocks
-        Makes its blocks from documents, their counts and the ingredients.
+        Makes its blocks from documents, what gives their counts, and the ingredients.
     strengths
         What C is picked from where none is given.
     of_pairs
         Whether it sees pairs of neighbouring words.
     """
 
-    blocks: Callable[[DocumentWords, ClassCounts, Ingredients], list[Block]]
+    blocks: Callable[[DocumentWords, CountsOf, Ingredients], list[Block]]
     strengths: tuple[float, ...]
     of_pairs: bool = False
 
-    def maker(self, given: Ingredients) -> Callable[[DocumentWords, ClassCounts], list[Block]]:
+    def maker(self, given: Ingredients) -> Callable[[DocumentWords, CountsOf], list[Block]]:
         """Return what makes its blocks from documents and counts alone."""
         return lambda documents, counts: self.blocks(documents, counts, given)
 

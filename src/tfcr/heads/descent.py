@@ -19,8 +19,6 @@ Matrix = NDArray[np.float32]
 EPOCHS = 5
 """Passes over the documents between two looks at the gap."""
 MAX_LOOKS = 20
-WORTHWHILE = 0.5
-"""The descent goes on as long as the gap falls to this share from one look to the next."""
 OPERATIONS = 100_000_000
 """Multiplications in one call of compiled code: few enough that Ctrl-C need not wait, and worth a call."""
 
@@ -41,16 +39,20 @@ def descend(
                 descent.go_through(pool)
             before, gaps = gaps, descent.gaps()
             unfinished = ~(gaps <= tolerance)  # what is no number is not finished
-            if not unfinished.any() or np.median(gaps[unfinished] / before[unfinished]) > WORTHWHILE:
+            if not unfinished.any() or np.median(gaps[unfinished] / before[unfinished]) > descent.worthwhile:
                 break
             descent.look_again(unfinished)
     return descent.coefficients(), ~unfinished
 
 
 class _Descent:
-    """The state of the descent; `inverse`, `duals`, `active` and `limits` as in the kernels."""
+    """The state of the descent; `inverse`, `duals`, `active` and `limits` as in the kernels.
+
+    It goes on as long as the gap falls to the share `worthwhile` from one look to the next.
+    """
 
     lengths: Matrix
+    worthwhile: float
 
     def __init__(self, features: HeldFeatures | SparseFeatures, signs: Matrix, weights: Matrix) -> None:
         self.features, self.signs, self.weights = features, signs, weights
@@ -101,6 +103,8 @@ class _Descent:
 class _DenseDescent(_Descent):
     """`planes` are the coefficients; (n_outputs, n_columns)."""
 
+    worthwhile = 0.5
+
     def __init__(self, features: HeldFeatures, signs: Matrix, weights: Matrix) -> None:
         super().__init__(features, signs, weights)
         self.matrix = features.matrix
@@ -118,7 +122,9 @@ class _DenseDescent(_Descent):
 
 
 class _SparseDescent(_Descent):
-    """`parts` are the coefficients, some outputs each: (n_columns, n_some)."""
+    """`parts` are the coefficients, some outputs each: (n_columns, n_some). Newton's steps would cost far more."""
+
+    worthwhile = np.inf
 
     def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix) -> None:
         super().__init__(features, signs, weights)
