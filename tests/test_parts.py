@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
@@ -21,7 +22,7 @@ from tfcr.bytecounts import Batch, PairLexicon, TermMerger, number_tokens
 from tfcr.counts import count_terms
 from tfcr.errors import InputError, ModelError, UnknownNameError
 from tfcr.heads.base import Targets
-from tfcr.mixing import FOLDS, _held_out, learn_shares
+from tfcr.mixing import FOLDS, _held_out, _macro_f1, lean, learn_shares
 from tfcr.tokenizers import TOKENIZERS
 
 
@@ -84,6 +85,20 @@ def test_two_parts_that_err_differently_are_better_than_each() -> None:
     together = shares[0] * parts[0] + shares[1] * parts[1]
     each = [np.mean(part.argmax(axis=1) == labels) for part in parts]
     assert np.mean(together.argmax(axis=1) == labels) > max(each) + 0.05
+
+
+def test_rare_classes_are_leaned_to_where_that_helps() -> None:
+    random = np.random.default_rng(2)
+    labels = np.where(random.uniform(size=5000) < 0.1, 1, 0)
+    training = Targets(labels, 2, np.ones(5000), np.array([0.5, 5.0]))
+    scores = (np.where(labels, 1.0, -1.0) + random.normal(size=5000) - 1)[:, None]  # shy of the rare class
+    offsets = lean(scores, training, training)
+    best = f1_score(labels, scores[:, 0] + offsets[0] > 0, average="macro")
+    assert offsets[0] > 0
+    assert best > f1_score(labels, scores[:, 0] > 0, average="macro") + 0.02
+    assert _macro_f1(scores + offsets, training) == pytest.approx(best)
+    alike = Targets(labels, 2, np.ones(5000), np.ones(2))
+    assert lean(scores, alike, alike).tolist() == [0]
 
 
 @given(st.lists(st.integers(0, 6), min_size=2, max_size=80), st.integers(0, 9))
