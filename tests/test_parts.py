@@ -91,7 +91,7 @@ def test_rare_classes_are_leaned_to_where_that_helps() -> None:
     random = np.random.default_rng(2)
     labels = np.where(random.uniform(size=5000) < 0.1, 1, 0)
     training = Targets(labels, 2, np.ones(5000), np.array([0.5, 5.0]))
-    scores = (np.where(labels, 1.0, -1.0) + random.normal(size=5000) - 1)[:, None]  # shy of the rare class
+    scores = (np.where(labels, 1.0, -1.0) + random.normal(size=5000) - 2)[:, None]  # shy of the rare class
     offsets = lean(scores, training, training)
     best = f1_score(labels, scores[:, 0] + offsets[0] > 0, average="macro")
     assert offsets[0] > 0

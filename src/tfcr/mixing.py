@@ -265,7 +265,7 @@ def _loss(shares: NDArray[np.float64], stacked: Scores, truth: Targets) -> tuple
 def lean(scores: Scores, truth: Targets, training: Targets) -> NDArray[np.float64]:
     """Return what to add to each output so that frequent and rare classes are found alike, by macro-F1.
 
-    One number is learned, how far to lean to frequent classes or to rare ones; only where classes are to count the same.
+    One number is learned, how far to lean to frequent classes or to rare ones, where classes are to count the same.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def lean(scores: Scores, truth: Targets, training: Targets) -> NDArray[np.float6
     if np.allclose(training.class_weight, training.class_weight[0]):
         return np.zeros_like(frequency)
     gains = [_macro_f1(scores + by * frequency, truth) - LEANING_COST * abs(by) for by in LEANINGS]
-    return LEANINGS[int(np.argmax(gains))] * frequency
+    return np.asarray(LEANINGS[int(np.argmax(gains))] * frequency)
 
 
 def _macro_f1(scores: Scores, truth: Targets) -> float:
