@@ -152,11 +152,6 @@ class Batch(NamedTuple):
         """Return one that stays as it is when the counter goes on."""
         return Batch(self.starts.copy(), self.words.copy(), self.counts.copy(), self.lengths.copy())
 
-    def known_tokens(self) -> NDArray[np.int64]:
-        """Return how many tokens of each document are known."""
-        known = np.append(np.where(self.words >= 0, self.counts, 0), 0)
-        return np.where(np.diff(self.starts) > 0, np.add.reduceat(known, self.starts[:-1]), 0)
-
 
 @dataclass(frozen=True)
 class PairLexicon:
@@ -225,6 +220,14 @@ class ByteCounter:
             starts = np.zeros(len(encoded) + 1, np.int64)
             np.cumsum([len(text) for text in encoded], out=starts[1:])
             yield self.count_bytes(np.frombuffer(b"".join(encoded), np.uint8), starts)
+
+    def known_tokens(self, batch: Batch) -> NDArray[np.int64]:
+        """Return how many tokens of each document are known."""
+        entries = np.diff(batch.starts)
+        if not (self.merging or self.keeping):
+            return entries
+        known = np.append(np.where(batch.words >= 0, batch.counts, 0), 0)
+        return np.where(entries > 0, np.add.reduceat(known, batch.starts[:-1]), 0)
 
     def number_words(self, other: "ByteCounter") -> NDArray[np.int32]:
         """Take in the words of another counter, and return the number of each here: a word is a text of one token."""

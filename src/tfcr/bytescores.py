@@ -54,7 +54,7 @@ class PackedTable:
             for batch in counter.count(texts[start:end]):
                 size = len(batch.lengths)
                 self._score(0, size, merger.merge(batch) if merger else batch, decisions[start : start + size])
-                known = batch.known_tokens() / np.maximum(batch.lengths, 1)
+                known = counter.known_tokens(batch) / np.maximum(batch.lengths, 1)
                 unknown[start : start + size] = np.where(batch.lengths > 0, 1 - known, 0)
                 start += size
 
