@@ -235,7 +235,7 @@ def predict() -> Iterator[Contest]:
         path = Path(folder) / "train.txt"
         pairs = zip(labels[:9000], one_line_each(train), strict=True)
         path.write_text("".join(f"__label__{label} {line}\n" for label, line in pairs))
-        fast = fasttext.train_supervised(str(path), epoch=25, lr=0.5, verbose=0, thread=2)
+        fast = fasttext.train_supervised(str(path), epoch=25, lr=0.5, verbose=0, thread=10)
     glove = vector_file(GLOVE)
     settings: dict[str, tuple[dict[str, Any], float, float]] = {
         "weight-averaged": ({}, 1.5, 3),
