@@ -84,6 +84,13 @@ def test_scores_stand_beside_the_published_ones() -> None:
     assert "with 1, fewer than 6" in text
 
 
+def test_a_part_of_a_dataset_is_told() -> None:
+    some = cell_of("dbpedia", "tfcr", [0.5, 0.6])
+    assert any("dbpedia: 200 documents, a part of the dataset's 630,000" in note for note in summarise([some])[0].notes)
+    whole = changed_cell(some, facts={**some.cell.facts, "documents": 630_000, "documents_in_all": 630_000})
+    assert not any("a part of" in note for note in summarise([whole])[0].notes)
+
+
 def test_the_headline_is_the_profiles() -> None:
     [group] = summarise([cell_of("20ng", "tfcr", [0.2, 0.3], "published")])
     score = group.rows["20ng"]["tfcr"]

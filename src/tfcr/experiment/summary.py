@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from tfcr.corpus import DATASETS
 from tfcr.experiment.profiles import PAPER_SCHEMES, resolve_profile
 from tfcr.experiment.published import paper_datasets, published_scores
 from tfcr.experiment.request import W2V_SOURCES
 from tfcr.experiment.scoring import macro_f1
 from tfcr.experiment.statistics import FEWEST_DATASETS, Comparison, across_datasets, best_against_others
 from tfcr.experiment.store import CellResult, FoldRow
+
+A_PART = 0.9
+"""A dataset with less than this share of the documents it should have is a part of it."""
 
 FoldName = tuple[int, int]
 """The seed and the number of a fold."""
@@ -367,6 +371,11 @@ def _notes(place: Place, cells: list[CellResult]) -> tuple[str, ...]:
         cell = result.cell
         if cell.facts["source"] != cell.dataset and cell.dataset in paper_datasets():
             notes.append(f"{cell.dataset}: {cell.facts['source']} stands in for the paper's dataset")
+        elif cell.dataset in DATASETS and cell.facts["documents_in_all"] < A_PART * DATASETS[cell.dataset].documents:
+            whole = f"{DATASETS[cell.dataset].documents:,}"
+            notes.append(
+                f"{cell.dataset}: {cell.facts['documents_in_all']:,} documents, a part of the dataset's {whole}"
+            )
         notes += [f"{cell.dataset}: {note}" for note in cell.facts["notes"]]
         if cell.facts["documents"] < cell.facts["documents_in_all"]:
             taken = f"{cell.facts['documents']} of {cell.facts['documents_in_all']} documents"
