@@ -369,6 +369,8 @@ TRUNCATED = gzip.compress(b'{"reviewText": "a", "overall": 1.0}\n' * 1000, mtime
         ("semeval", "twitter-2013train-A.txt", b"\n", "hold no document with a text and a label"),
         ("replab", "labels.tsv", b"tweet_id\tpolarity\n1\tPOSITIVE\n", "none has texts; expected a tab-separated file"),
         ("odp", "texts.tsv", b"12\tsome text\n", "none has labels; expected a tab-separated file of ids and labels"),
+        ("davidson", "labeled_data.csv", b"tweet,class\na b,hate\nc,0\n", "found the class 'hate'; expected 0 to 2"),
+        ("davidson", "labeled_data.csv", b"tweet,class\na b,3\nc,0\n", "found the class 3; expected 0 to 2"),
         ("hate", "hatespeech_text_label_vote.csv", b"text\tlabel\na\tb\n", "no document with a text and a label"),
     ],
 )
@@ -379,6 +381,15 @@ def test_bad_files(name: str, file: str, content: bytes, message: str | None, tm
     ) as caught:
         load_dataset(name, tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_emoji_without_names(tmp_path: Path) -> None:
+    for part in ("train", "val", "test"):
+        (tmp_path / f"{part}_text.txt").write_text("hello\n")
+        (tmp_path / f"{part}_labels.txt").write_text("0\n")
+    (tmp_path / "mapping.txt").write_text("0 heart\n")
+    with pytest.raises(DataError, match="mapping.txt: found '0 heart'; expected a number, an emoji and its name"):
+        load_dataset("emoji", tmp_path)
 
 
 @pytest.mark.parametrize("name", [name for name in PAPER if name != "20ng"])

@@ -31,6 +31,7 @@ from tfcr.corpus import DATASETS, fetch_dataset, load_dataset
 from tfcr.download import Download, download
 from tfcr.embeddings.known import KNOWN_MODELS, fetch_known, is_ready
 from tfcr.errors import DataError, DownloadError
+from tfcr.files import locked
 
 CONTENT = bytes(range(256)) * 4096  # one megabyte
 HALF = len(CONTENT) // 2
@@ -438,6 +439,31 @@ def test_the_second_goes_on_when_the_first_is_killed(server: Server, tmp_path: P
     output = second.communicate(timeout=60)[0]
     assert output.startswith("data.bin: going on after")
     assert (tmp_path / "data.bin").read_bytes() == CONTENT
+
+
+def test_a_lock_that_is_removed_locks_nothing(tmp_path: Path) -> None:
+    lock, through, leave, waits = tmp_path / "lock", threading.Event(), threading.Event(), threading.Event()
+
+    def wait_and_enter() -> None:
+        with locked(lock, waits.set):
+            through.set()
+            leave.wait(10)
+
+    second = threading.Thread(target=wait_and_enter)
+    with locked(lock):
+        second.start()
+        assert waits.wait(10)
+        lock.unlink()
+    assert through.wait(10)
+    third_waits = threading.Event()
+
+    def let_the_second_go() -> None:
+        third_waits.set()
+        leave.set()
+
+    with locked(lock, let_the_second_go):
+        assert third_waits.is_set()
+    second.join()
 
 
 # datasets and vectors by name ----------------------------------------------------------------------------------------

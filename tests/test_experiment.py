@@ -50,9 +50,10 @@ from tfcr.experiment.parsing import parse_folds, parse_sizes
 from tfcr.experiment.processes import Pool, TaskError, open_pool
 from tfcr.experiment.published import PAPER_TABLES, paper_datasets, published_scores
 from tfcr.experiment.request import with_own_schemes
-from tfcr.experiment.run import Teller
+from tfcr.experiment.run import Standing, Teller
 from tfcr.experiment.scoring import confusion_of, macro_f1
 from tfcr.experiment.statistics import across_datasets, best_against_others, corrected_resampled_t, holm
+from tfcr.experiment.wordvectors import IdentifyVectors
 from tfcr.machine import memory_limit
 from tfcr.schemes import SCHEMES
 
@@ -510,6 +511,34 @@ def test_a_claim_holds_while_its_run_lives(results: Results, request_: Request, 
         other.close()
 
 
+def test_a_run_does_not_take_itself_for_dead(results: Results) -> None:
+    with results.running("asleep") as asleep:
+        asleep.claim([("cell", 0)])
+        with sqlite3.connect(results.path) as connection:  # the machine slept, and there was no beat since
+            connection.execute("UPDATE runs SET seen = 0")
+        connection.close()
+        assert asleep.claim([("cell", 0)]) == []
+
+
+def test_what_a_killed_run_had_claimed_of_a_group_is_run(request_: Request, results: Results) -> None:
+    small = replace(request_, schemes=("none", "tfcr"), heads=("lr",), first_folds=1)
+    plans = {plan: prepare_corpus(plan) for plan in corpus_plans(small).values()}
+    file = next(IdentifyVectors(small.embeddings[0].source).work())
+    [first, _] = plan_cells(small, plans, {small.embeddings[0].source: file})
+    other = open_results(results.path)
+    with other.running("another") as another:
+        another.claim([(first.cell.key, 0)])
+
+        def kill_it(standing: Standing) -> None:
+            if standing.done == 1:
+                with sqlite3.connect(results.path) as connection:
+                    connection.execute("UPDATE runs SET pid = 4194399 WHERE id = ?", (another.id,))
+                connection.close()
+
+        assert run_experiment(small, results, teller=Teller(standing=kill_it)).folds_run == 2
+    other.close()
+
+
 # files of results that are not right -------------------------------------------------------------------------------
 
 
@@ -598,6 +627,8 @@ def test_a_scheme_of_ones_own_is_known_by_its_source(request_: Request, results:
     assert run_experiment(asked, results).folds_run == 2
     assert run_experiment(asked, results).folds_run == 0
     file.write_text(OWN.replace("np.sqrt", "np.cbrt"))
+    with pytest.raises(TfcrError, match=r"mine\.py has changed since the run began; type the same command again"):
+        run_experiment(replace(asked, first_folds=2), results)
     changed = with_own_schemes(small, [own_scheme(f"{file}:square_root")])
     assert run_experiment(changed, results).folds_run == 1
 

@@ -6,8 +6,10 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,8 +29,6 @@ assert data
 @pytest.fixture(scope="session")
 def results(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the results of a table and a curve, of a dataset and vectors that stand in for the paper's."""
-    from dataclasses import replace
-
     from tfcr.experiment import DatasetChoice, Request, VectorsChoice, Word2Vec, open_results, run_experiment
 
     path = tmp_path_factory.mktemp("results") / "r.sqlite"
@@ -84,6 +84,13 @@ def test_scores_stand_beside_the_published_ones() -> None:
     assert "with 1, fewer than 6" in text
 
 
+def test_a_part_of_a_dataset_is_told() -> None:
+    some = cell_of("dbpedia", "tfcr", [0.5, 0.6])
+    assert any("dbpedia: 200 documents, a part of the dataset's 630,000" in note for note in summarise([some])[0].notes)
+    whole = changed_cell(some, facts={**some.cell.facts, "documents": 630_000, "documents_in_all": 630_000})
+    assert not any("a part of" in note for note in summarise([whole])[0].notes)
+
+
 def test_the_headline_is_the_profiles() -> None:
     [group] = summarise([cell_of("20ng", "tfcr", [0.2, 0.3], "published")])
     score = group.rows["20ng"]["tfcr"]
@@ -100,6 +107,39 @@ def test_repeats_are_joined_and_changed_data_is_kept_apart() -> None:
     )
     [group] = summarise([one, changed])
     assert list(group.rows) == ["20ng [20ng0]", "20ng [change]"]
+    again = changed_cell(two, key="again", seed=1, settings=changed.cell.settings)  # the whole of it, so the same hash
+    [group] = summarise([one, changed, again])
+    assert list(group.rows) == ["20ng [20ng0]", "20ng [change]"]
+
+
+def changed_cell(result: CellResult, **changes: Any) -> CellResult:
+    return CellResult(replace(result.cell, **changes), result.wanted, result.folds)
+
+
+def test_results_of_other_code_are_not_mixed() -> None:
+    old, new = cell_of("20ng", "mine", [0.2, 0.3]), cell_of("20ng", "mine", [0.4, 0.5])
+    [group] = summarise([changed_cell(old, key="old"), new])
+    assert list(group.rows["20ng"]["mine"].folds.values()) == [0.4, 0.5]
+    assert any("20ng: an older result for mine" in note for note in group.notes)
+    [group] = summarise([new])
+    assert not any("older" in note for note in group.notes)
+
+
+def test_the_tests_are_about_the_marked_scheme() -> None:
+    good = np.array([[10, 0], [0, 10]])
+    one, two = cell_of("20ng", "none", [0.9, 0.9], "published"), cell_of("20ng", "tfcr", [0.8, 0.8], "published")
+    pooled = CellResult(two.cell, two.wanted, tuple(replace(row, confusion=good) for row in two.folds))
+    [group] = summarise([one, pooled])
+    assert group.winner("20ng") == "tfcr"
+    assert [test.compared for test in group.tests] == ["20ng: tfcr against none"]
+
+
+def test_all_points_of_a_panel_show_the_same_folds() -> None:
+    small = changed_cell(cell_of("20ng", "tfcr", [0.2, 0.4]), key="small", size=90)
+    small = CellResult(small.cell, 2, tuple(replace(row, train_documents=90) for row in small.folds))
+    [figure] = summarise_curves([small, cell_of("20ng", "tfcr", [0.6, 0.8, 0.1, 0.1])])
+    assert figure.panels["20ng"]["tfcr"].means == pytest.approx([0.3, 0.7])
+    assert "20ng: 2 of 10 folds" in figure.notes
 
 
 def test_across_datasets() -> None:

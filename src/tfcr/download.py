@@ -94,8 +94,8 @@ def download(
             _receive_all(part, progress or (lambda done, total: None), tell, timeout)
             _check_sum(part)
             part.finish(target)
-    with suppress(OSError):
-        lock.unlink()
+        with suppress(OSError):  # before others get through: not after, when it may be theirs
+            lock.unlink()
     return target
 
 

@@ -131,17 +131,27 @@ def write_file(path: Path, content: bytes) -> None:
 
 @contextmanager
 def locked(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[None]:
-    """Let one process at a time through; `waiting` is called once if another is there already.
+    """Let one process at a time through; `waiting` is called if another is there already.
 
-    The system lets go of the lock when its process ends, however it ends.
+    The system lets go of the lock when its process ends, however it ends. Who is through may remove the file.
     """
-    with path.open("ab") as file:
-        if not _lock(file.fileno()):
-            if waiting is not None:
-                waiting()
-            while not _lock(file.fileno()):
-                time.sleep(0.1)
-        yield
+    while True:
+        with path.open("ab") as file:
+            if not _lock(file.fileno()):
+                if waiting is not None:
+                    waiting()
+                while not _lock(file.fileno()):
+                    time.sleep(0.1)
+            if _is_at(file, path):  # else it was removed while we waited, and locks nothing
+                yield
+                return
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 if sys.platform == "win32":

@@ -18,6 +18,7 @@ from tfcr.corpus.pydocs import load_pydocs
 from tfcr.corpus.rows import Row
 from tfcr.corpus.tables import read_label_lines
 from tfcr.download import Download
+from tfcr.errors import DataError
 
 UNKNOWN = "not stated"
 
@@ -92,7 +93,16 @@ def _read_emoji(folder: Path) -> Iterator[Row]:
         format="lines",
         label_files=tuple(str(folder / f"{part}_labels.txt") for part in parts),
     )
-    return _renamed(corpus, [line.split("\t")[2].strip("_") for line in read_label_lines(folder / "mapping.txt")])
+    return _renamed(corpus, [_emoji_name(line, folder) for line in read_label_lines(folder / "mapping.txt")])
+
+
+def _emoji_name(line: str, folder: Path) -> str:
+    cells = line.split("\t")
+    if len(cells) < 3:
+        raise DataError(
+            f"{folder / 'mapping.txt'}: found {line!r}; expected a number, an emoji and its name, with tabs"
+        )
+    return cells[2].strip("_")
 
 
 def _read_thucnews(folder: Path) -> Iterator[Row]:
@@ -103,7 +113,11 @@ def _read_thucnews(folder: Path) -> Iterator[Row]:
 
 def _renamed(corpus: Corpus, names: list[str]) -> Iterator[Row]:
     """Yield the rows with names in place of the numbers of their classes."""
-    return (Row(names[int(label)], text) for label, text in zip(corpus.labels, corpus.texts, strict=True))
+    numbered = {str(number): name for number, name in enumerate(names)}
+    for label, text in zip(corpus.labels, corpus.texts, strict=True):
+        if str(label) not in numbered:
+            raise DataError(f"{corpus.name}: found the class {label!r}; expected 0 to {len(names) - 1}")
+        yield Row(numbered[str(label)], text)
 
 
 # what several rows share ----------------------------------------------------------------------------------------------

@@ -23,8 +23,11 @@ class OwnScheme:
     digest: str
 
     def load(self) -> Scheme:
-        """Import the function; only what stood on the command line ever gets here."""
-        return _function_of(self.module, self.name)[0]
+        """Import the function, unless its file has changed; only what stood on the command line ever gets here."""
+        function, source = _function_of(self.module, self.name)
+        if _digest(source) != self.digest:
+            raise InputError(f"{self.module} has changed since the run began; type the same command again")
+        return function
 
 
 def own_scheme(text: str) -> OwnScheme:
@@ -37,7 +40,11 @@ def own_scheme(text: str) -> OwnScheme:
     function, source = _function_of(module, name)
     if not callable(function):
         raise InputError(f"found {name!r} in {module}, which is no function; expected one from counts to weights")
-    return OwnScheme(name, module, hashlib.sha256(source).hexdigest()[:32])
+    return OwnScheme(name, module, _digest(source))
+
+
+def _digest(source: bytes) -> str:
+    return hashlib.sha256(source).hexdigest()[:32]
 
 
 def _function_of(module: str, name: str) -> tuple[Callable[..., Any], bytes]:

@@ -189,8 +189,7 @@ class _Work:
         self.groups = [(group, fold) for group, fold in self.groups if self._left(group, fold)]
         for group, fold in self.groups:
             claimed = set(run.claim(self._left(group, fold)))
-            if claimed:
-                self.groups.remove((group, fold))
+            if claimed:  # what another run has claimed may be free again later
                 cells = tuple(plan for plan in group if (plan.cell.key, fold) in claimed)
                 return RunFold(cells, fold, memory)
         self._look_again()

@@ -214,7 +214,8 @@ class Run:
         """Return those folds that nobody has finished or is running; they are this run's now."""
         connection = self.results._connection
         with self.results._writing():
-            dead = [row[0] for row in connection.execute("SELECT id, host, pid, seen FROM runs") if _is_dead(*row[1:])]
+            others = connection.execute("SELECT id, host, pid, seen FROM runs WHERE id != ?", (self.id,))
+            dead = [row[0] for row in others if _is_dead(*row[1:])]
             connection.executemany("DELETE FROM claims WHERE run = ?", [(run,) for run in dead])
             free = [
                 fold

@@ -1,16 +1,21 @@
 """From results to what a table or a curve shows: scores by dataset and scheme, and the tests between them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+from tfcr.corpus import DATASETS
 from tfcr.experiment.profiles import PAPER_SCHEMES, resolve_profile
 from tfcr.experiment.published import paper_datasets, published_scores
 from tfcr.experiment.request import W2V_SOURCES
 from tfcr.experiment.scoring import macro_f1
 from tfcr.experiment.statistics import FEWEST_DATASETS, Comparison, across_datasets, best_against_others
 from tfcr.experiment.store import CellResult, FoldRow
+
+A_PART = 0.9
+"""A dataset with less than this share of the documents it should have is a part of it."""
 
 FoldName = tuple[int, int]
 """The seed and the number of a fold."""
@@ -185,11 +190,16 @@ def summarise_curves(results: Iterable[CellResult]) -> list[Figure]:
     figures = []
     for place, cells in _by_place(results).items():
         panels: dict[str, dict[str, Curve]] = {}
-        for (dataset, scheme), scores in _by_size(cells).items():
-            if len(scores) > 1:
-                panels.setdefault(dataset, {})[scheme] = _curve(scores)
+        folds: dict[str, int] = {}
+        for dataset, same in _by_dataset(_newest(cells)).items():
+            alike = _with_common_folds(same)
+            lines = {scheme: _curve(scores) for scheme, scores in _by_size(alike).items() if len(scores) > 1}
+            if lines:
+                panels[dataset] = lines
+                folds[dataset] = max(len(result.folds) for result in alike)
         if panels:
-            figures.append(Figure(place, panels, _notes(place, cells)))
+            counted = [f"{dataset}: {count} of {place.cut} folds" for dataset, count in folds.items()]
+            figures.append(Figure(place, panels, (*counted, *_notes(place, cells))))
     return figures
 
 
@@ -207,14 +217,12 @@ def _by_place(results: Iterable[CellResult]) -> dict[Place, list[CellResult]]:
 
 def _labels(cells: Iterable[CellResult]) -> dict[str, str]:
     """Return the name of each cell's row: its dataset, what stands in for it, and a hash where data has changed."""
-    data: dict[str, set[str]] = {}
-    seeds: dict[str, set[int]] = {}
+    # with other seeds, other documents are sampled: that alone is no change
+    data: dict[tuple[str, int], set[str]] = {}
     cells = list(cells)
     for result in cells:
-        data.setdefault(_name(result), set()).add(result.cell.settings["data"])
-        seeds.setdefault(_name(result), set()).add(result.cell.seed)
-    # with other seeds, other documents are sampled: that alone is no change
-    changed = {name for name in data if len(data[name]) > len(seeds[name])}
+        data.setdefault((_name(result), result.cell.seed), set()).add(result.cell.settings["data"])
+    changed = {name for (name, _), hashes in data.items() if len(hashes) > 1}
     hashes = {result.cell.key: f" [{result.cell.settings['data'][:6]}]" for result in cells if _name(result) in changed}
     return {result.cell.key: _name(result) + hashes.get(result.cell.key, "") for result in cells}
 
@@ -224,12 +232,31 @@ def _name(result: CellResult) -> str:
     return dataset if source == dataset else f"{dataset} ({source})"
 
 
-def _group(place: Place, cells: list[CellResult]) -> Group:
+def _newest(cells: Iterable[CellResult]) -> list[CellResult]:
+    """Return the last result of each name: older ones had another tokenizer, own code or protocol."""
+    return list({_line(result): result for result in cells}.values())
+
+
+def _line(result: CellResult) -> tuple[Any, ...]:
+    cell = result.cell
+    return _name(result), cell.settings["data"], cell.scheme, cell.size, cell.seed
+
+
+def _by_dataset(cells: list[CellResult]) -> dict[str, list[CellResult]]:
     labels = _labels(cells)
-    parts: dict[str, dict[str, list[CellResult]]] = {}
+    parts: dict[str, list[CellResult]] = {}
     for result in cells:
-        parts.setdefault(labels[result.cell.key], {}).setdefault(result.cell.scheme, []).append(result)
-    rows = {label: {scheme: _score(same) for scheme, same in row.items()} for label, row in parts.items()}
+        parts.setdefault(labels[result.cell.key], []).append(result)
+    return parts
+
+
+def _group(place: Place, cells: list[CellResult]) -> Group:
+    rows: dict[str, dict[str, Score]] = {}
+    for label, row in _by_dataset(_newest(cells)).items():
+        schemes: dict[str, list[CellResult]] = {}
+        for result in row:
+            schemes.setdefault(result.cell.scheme, []).append(result)
+        rows[label] = {scheme: _score(same) for scheme, same in schemes.items()}
     group = Group(place, rows)
     return Group(place, rows, tuple(_tests(group)), (*_notes(place, cells), *_test_notes(group)))
 
@@ -267,13 +294,28 @@ def _mean(rows: Iterable[FoldRow], name: str) -> float:
     return float(np.mean([getattr(row, name) for row in rows]))
 
 
-def _by_size(cells: list[CellResult]) -> dict[tuple[str, str], list[Score]]:
-    labels = _labels(cells)
-    parts: dict[tuple[str, str], dict[int | None, list[CellResult]]] = {}
+def _with_common_folds(cells: list[CellResult]) -> list[CellResult]:
+    """Return the cells of a panel with the folds that all of them have, or as they are if there are none."""
+    parts: dict[tuple[str, int | None], set[FoldName]] = {}
     for result in cells:
-        line = parts.setdefault((labels[result.cell.key], result.cell.scheme), {})
-        line.setdefault(result.cell.size, []).append(result)
-    return {name: [_score(same) for same in line.values()] for name, line in parts.items()}
+        names = parts.setdefault((result.cell.scheme, result.cell.size), set())
+        names.update((result.cell.seed, row.fold) for row in result.folds)
+    common = set.intersection(*parts.values())
+    if not common:
+        return cells
+    alike = [
+        replace(result, folds=tuple(row for row in result.folds if (result.cell.seed, row.fold) in common))
+        for result in cells
+    ]
+    return [result for result in alike if result.folds]
+
+
+def _by_size(cells: list[CellResult]) -> dict[str, list[Score]]:
+    """Return the scores of each scheme's training sizes."""
+    parts: dict[str, dict[int | None, list[CellResult]]] = {}
+    for result in cells:
+        parts.setdefault(result.cell.scheme, {}).setdefault(result.cell.size, []).append(result)
+    return {scheme: [_score(same) for same in line.values()] for scheme, line in parts.items()}
 
 
 def _curve(scores: list[Score]) -> Curve:
@@ -294,7 +336,7 @@ def _tests(group: Group) -> list[Comparison]:
         common = set.intersection(*(set(score.folds) for score in row.values()))
         if len(row) > 1 and len(common) > 1:
             folds = {scheme: [score.folds[name] for name in sorted(common)] for scheme, score in row.items()}
-            best = max(folds, key=lambda scheme: float(np.mean(folds[scheme])))
+            best = group.winner(dataset)
             found += best_against_others(folds, best, row[best].test_to_train, dataset)
     whole = _complete_rows(group)
     if len(whole) >= FEWEST_DATASETS and len(group.schemes) > 1:
@@ -319,10 +361,21 @@ def _test_notes(group: Group) -> list[str]:
 
 def _notes(place: Place, cells: list[CellResult]) -> tuple[str, ...]:
     notes = [W2V_SOURCES[place.trained_on]] if place.trained_on else []
+    shown = {result.cell.key for result in _newest(cells)}
+    older = dict.fromkeys((result.cell.dataset, result.cell.scheme) for result in cells if result.cell.key not in shown)
+    notes += [
+        f"{dataset}: an older result for {scheme}, with another tokenizer, code of your own or protocol, is not shown"
+        for dataset, scheme in older
+    ]
     for result in cells:
         cell = result.cell
         if cell.facts["source"] != cell.dataset and cell.dataset in paper_datasets():
             notes.append(f"{cell.dataset}: {cell.facts['source']} stands in for the paper's dataset")
+        elif cell.dataset in DATASETS and cell.facts["documents_in_all"] < A_PART * DATASETS[cell.dataset].documents:
+            whole = f"{DATASETS[cell.dataset].documents:,}"
+            notes.append(
+                f"{cell.dataset}: {cell.facts['documents_in_all']:,} documents, a part of the dataset's {whole}"
+            )
         notes += [f"{cell.dataset}: {note}" for note in cell.facts["notes"]]
         if cell.facts["documents"] < cell.facts["documents_in_all"]:
             taken = f"{cell.facts['documents']} of {cell.facts['documents_in_all']} documents"
