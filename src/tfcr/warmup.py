@@ -26,5 +26,6 @@ def warm_up() -> None:
     model = TfcrClassifier(embeddings=vectors, head="svm").fit(texts, labels)
     model.predict(texts)
     model.predict_counted(count_words(texts))
+    TfcrClassifier.from_preset("best", embeddings=vectors, C=1.0).fit(texts, labels).predict(texts)
     WeightedEmbeddingVectorizer(embeddings=vectors).fit_transform(texts, labels)
     last_row_end(np.frombuffer(b"a,b\n", np.uint8), ord(","), True)
