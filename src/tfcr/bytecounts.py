@@ -46,14 +46,7 @@ def count_bytes(
 ) -> CountedBytes:
     """Count the words of texts with a tokeniser that has a table of actions."""
     lexicon = None if vocabulary is None else Lexicon.of(vocabulary)
-    parts: dict[int, tuple[ByteCounter, list[Batch]]] = {}
-
-    def count(counter: ByteCounter, start: int, end: int) -> None:
-        parts[start] = counter, [batch.copy() for batch in counter.count(texts[start:end])]
-
-    each_part(lambda: ByteCounter(tokenizer, lexicon), count, len(texts), threads)
-    counters = [parts[start][0] for start in sorted(parts)]
-    batches = [parts[start][1] for start in sorted(parts)]
+    counters, batches = _count_parts(lambda: ByteCounter(tokenizer, lexicon), texts, threads)
     if vocabulary is not None:
         return _joined(vocabulary, [batch for some in batches for batch in some])
     words, places = _sorted_union(counters)
@@ -68,14 +61,9 @@ def number_tokens(
 ) -> tuple[Sequence[str], NDArray[np.int32], NDArray[np.int64]]:
     """Return the words, the number of every token's word, -1 where not known, and the tokens of each document."""
     lexicon = None if vocabulary is None else Lexicon.of(vocabulary)
-    parts: dict[int, tuple[ByteCounter, list[Batch]]] = {}
-
-    def number(counter: ByteCounter, start: int, end: int) -> None:
-        parts[start] = counter, [batch.copy() for batch in counter.count(texts[start:end])]
-
-    each_part(lambda: ByteCounter(tokenizer, lexicon, merging=False, keeping=True), number, len(texts), threads)
-    counters = [parts[start][0] for start in sorted(parts)]
-    batches = [parts[start][1] for start in sorted(parts)]
+    counters, batches = _count_parts(
+        lambda: ByteCounter(tokenizer, lexicon, merging=False, keeping=True), texts, threads
+    )
     words, places = (vocabulary, None) if vocabulary is not None else _sorted_union(counters)
     numbers = [
         batch.words if places is None else places[part][batch.words]
@@ -101,6 +89,20 @@ def find_words(words: Sequence[str], text: NDArray[np.uint8], offsets: NDArray[n
         batch = counter.count_bytes(some, bounds - bounds[0])
         places[batch.words] = start + np.flatnonzero(np.diff(batch.starts))
     return places
+
+
+def _count_parts(
+    make_counter: Callable[[], "ByteCounter"], texts: Sequence[str], threads: int | None
+) -> tuple[list["ByteCounter"], list[list["Batch"]]]:
+    """Count texts on several threads; return the counters and their batches, in the order of the texts."""
+    parts: dict[int, tuple[ByteCounter, list[Batch]]] = {}
+
+    def count(counter: ByteCounter, start: int, end: int) -> None:
+        parts[start] = counter, [batch.copy() for batch in counter.count(texts[start:end])]
+
+    each_part(make_counter, count, len(texts), threads)
+    in_order = [parts[start] for start in sorted(parts)]
+    return [counter for counter, _ in in_order], [batches for _, batches in in_order]
 
 
 def each_part(
