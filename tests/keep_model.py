@@ -10,7 +10,9 @@ from tfcr.storage import SCHEMA
 
 def main() -> None:
     corpus = random_corpus(30)
-    model = TfcrClassifier(embeddings=random_vectors(corpus, 2), blocks="own").fit(corpus.texts, corpus.labels)
+    parts = ("words", "pairs", "vectors")
+    model = TfcrClassifier(parts=parts, embeddings=random_vectors(corpus, 2), blocks="own")
+    model.fit(corpus.texts, corpus.labels)
     folder = Path(__file__).parent / "models" / f"schema-{SCHEMA}"
     model.save(folder)
     (folder / ".lock").unlink()

@@ -18,9 +18,10 @@ from sklearn.svm import LinearSVC
 
 from tests.conftest import random_corpus
 from tfcr import Embeddings, TfcrClassifier, load
-from tfcr.bytecounts import Batch, PairLexicon, TermMerger, number_tokens
+from tfcr.bytecounts import Batch, ByteCounter, PairLexicon, TermMerger, number_tokens
 from tfcr.counts import count_terms
 from tfcr.errors import InputError, ModelError, UnknownNameError
+from tfcr.evaluation import compare, cross_validate
 from tfcr.heads.base import Targets
 from tfcr.mixing import FOLDS, _held_out, _macro_f1, lean, learn_shares
 from tfcr.tokenizers import TOKENIZERS
@@ -90,7 +91,7 @@ def test_two_parts_that_err_differently_are_better_than_each() -> None:
 def test_rare_classes_are_leaned_to_where_that_helps() -> None:
     random = np.random.default_rng(2)
     labels = np.where(random.uniform(size=5000) < 0.1, 1, 0)
-    training = Targets(labels, 2, np.ones(5000), np.array([0.5, 5.0]))
+    training = Targets(labels, 2, np.ones(5000), 2500 / np.bincount(labels))
     scores = (np.where(labels, 1.0, -1.0) + random.normal(size=5000) - 2)[:, None]  # shy of the rare class
     offsets = lean(scores, training, training)
     best = f1_score(labels, scores[:, 0] + offsets[0] > 0, average="macro")
@@ -134,6 +135,41 @@ def test_folds_are_as_even_as_scikit_learns() -> None:
 def test_what_cannot_be_is_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         TfcrClassifier(**parameters).fit(["a b", "c d"], [0, 1])
+
+
+def test_tokens_with_spaces_make_no_pairs_and_are_no_pairs() -> None:
+    texts = ["new york|city|new|york|a", "new york|city|new|york|b", "x|y|new|york|city", "x|y|z|city"] * 3
+    model = TfcrClassifier(parts=["pairs"], embeddings=None, tokenizer=lambda text: text.split("|"))
+    model.fit(texts, ["p", "p", "q", "q"] * 3)
+    assert model.predict(texts).tolist() == ["p", "p", "q", "q"] * 3
+    assert sorted(set(model.table_.words)) == sorted(model.table_.words)
+    assert "new york city" not in model.table_.words
+
+
+def test_longer_documents_of_nothing_but_signs_and_letters_fit() -> None:
+    counter = ByteCounter(TOKENIZERS["signs"], None)
+    for size in (20_000, 39_000, 200_000):
+        batch = counter.count_bytes(np.frombuffer(b"a." * size, np.uint8), np.array([0, 2 * size]))
+        assert batch.lengths.tolist() == [2 * size]
+        assert batch.counts.tolist() == [size, size]
+        assert len(counter.sizes) >= 2 * size
+
+
+def test_weights_of_the_user_s_own_are_not_leaned_away() -> None:
+    random = np.random.default_rng(3)
+    labels = np.where(random.uniform(size=2000) < 0.1, 1, 0)
+    scores = (np.where(labels, 1.0, -1.0) + random.normal(size=2000) - 2)[:, None]
+    own = Targets(labels, 2, np.ones(2000), np.array([1.0, 20.0]))
+    assert lean(scores, own, own).tolist() == [0]
+
+
+def test_models_of_different_parts_are_compared_each_on_what_it_needs() -> None:
+    corpus = random_corpus(60)
+    vectors = vectors_for(list(corpus.texts))
+    models = {name: TfcrClassifier.from_preset(name, embeddings=vectors) for name in ("fast", "best")}
+    found = compare(models, corpus, folds=2)
+    alone = cross_validate(models["best"], corpus, folds=2)
+    assert found["best"].fold_scores == alone.fold_scores
 
 
 def test_an_unknown_part_is_refused() -> None:

@@ -270,8 +270,8 @@ class ByteCounter:
         """Make room for the tokens of one document and the entries of all; kept, since new pages of memory are slow."""
         if longest + MARGIN > len(self.found):
             self.found = np.zeros(2 * longest + MARGIN, np.uint8)
-            self.sizes = np.empty(longest + 1, np.int64)
-            self.keys = np.empty((longest + 1, 2), np.uint64)
+            self.sizes = np.empty(len(self.found), np.int64)  # signs and words in turn: a token for each byte
+            self.keys = np.empty((len(self.found), 2), np.uint64)
         if n_entries > self.entries.shape[1]:
             self.entries = np.empty((2, n_entries), np.int32)
         if self.adding:

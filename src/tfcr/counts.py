@@ -148,12 +148,13 @@ def count_terms(
     given = None if vocabulary is None else vocabulary[: len(vocabulary) - n_pairs]
     words, numbers, lengths = _number_tokens(checked, resolve_tokenizer(tokenizer), given)
     documents = np.repeat(np.arange(len(lengths)), lengths)
-    neighbours = (documents[1:] == documents[:-1]) & (numbers[1:] >= 0) & (numbers[:-1] >= 0)
+    joins = _can_join(words)[numbers] & (numbers >= 0)
+    neighbours = (documents[1:] == documents[:-1]) & joins[1:] & joins[:-1]
     keys = (numbers[:-1].astype(np.int64) * len(words) + numbers[1:])[neighbours]
     places = documents[:-1][neighbours]
     if vocabulary is None:
         known = _keys_of_two_documents(keys, places)
-        pairs = [f"{words[one]} {words[two]}" for one, two in zip(*divmod(known, len(words) or 1), strict=True)]
+        known, pairs = _name_pairs(known, words)
         vocabulary = [*words, *pairs]
     else:
         known = pair_numbers(vocabulary, n_pairs) @ np.array([len(words), 1])
@@ -167,6 +168,19 @@ def count_terms(
         (np.ones(len(rows), np.int32), (rows, columns)), shape=(len(lengths), len(vocabulary))
     ).tocsr()
     return DocumentWords(vocabulary, matrix, lengths, len(known))
+
+
+def _name_pairs(keys: NDArray[np.int64], words: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the pairs that are not also a word, which a tokeniser of one's own may make, and their names."""
+    names = [f"{words[one]} {words[two]}" for one, two in zip(*divmod(keys, len(words) or 1), strict=True)]
+    taken = {word for word in words if " " in word}
+    new = [number for number, name in enumerate(names) if name not in taken]
+    return keys[new], [names[number] for number in new]
+
+
+def _can_join(words: Sequence[str]) -> NDArray[np.bool_]:
+    """Tell which words may be one of a pair: none with a space, so that pairs can be told apart; one more for -1."""
+    return np.array([*(" " not in word for word in words), False])
 
 
 def _keys_of_two_documents(keys: NDArray[np.int64], documents: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from tfcr.counts import DocumentWords, Progress, check_labels
 from tfcr.embeddings import Embeddings
 from tfcr.errors import InputError
 from tfcr.model import TfcrClassifier
+from tfcr.parts import PARTS
 from tfcr.tokenizers import resolve_tokenizer
 from tfcr.vectors import check_classes
 
@@ -236,16 +237,26 @@ def compare(
     progress: Progress | None = None,
     prepared: Prepared | None = None,
 ) -> dict[str, Evaluation]:
-    """Cross-validate several classifiers on the same folds, words and vectors."""
-    prepared = prepared or prepare(next(iter(models.values())), corpus, progress)
+    """Cross-validate several classifiers on the same folds; those that need the same words and vectors share them."""
     results: dict[str, Evaluation] = {}
     for model in models.values():
         model.check_parameters()
+    ready = {} if prepared is None else {_needs(model): prepared for model in models.values()}
     for name, model in models.items():
+        if _needs(model) not in ready:
+            ready[_needs(model)] = prepare(model, corpus, progress)
+        prepared = ready[_needs(model)]
         before = len(results) * folds
         step = None if progress is None else _shifted(progress, before, len(models) * folds)
         results[name] = cross_validate_prepared(model, prepared, corpus.groups, folds=folds, seed=seed, progress=step)
     return results
+
+
+def _needs(model: TfcrClassifier) -> tuple[Any, ...]:
+    """Return what the words and vectors of a model depend on."""
+    pairs = any(PARTS[name].of_pairs for name in model.parts)
+    vectors = (str(model.embeddings), model.dimensions, model.random_state) if "vectors" in model.parts else None
+    return model.tokenizer, pairs, vectors
 
 
 def _shifted(progress: Progress, before: int, total: int) -> Progress:

@@ -19,6 +19,7 @@ from tfcr.blocks import Block
 from tfcr.counts import ClassCounts, DocumentWords
 from tfcr.heads import FittedHead, Head, Targets, fit_head
 from tfcr.heads.newton import NewtonHead
+from tfcr.parts import CountsOf
 from tfcr.wordtable import collapse
 
 FOLDS = 5
@@ -34,7 +35,6 @@ LEANING_COST = 0.005
 """What leaning by 1 must gain in macro-F1 on documents held out: where it gains little, it may be chance."""
 
 Scores = NDArray[np.float64]
-CountsOf = Callable[[], ClassCounts]
 BlocksOf = Callable[[DocumentWords, CountsOf], list[Block]]
 
 
@@ -50,11 +50,12 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Mixture:
-    """What the parts add up to, and the share of each; shares of scores that vary by 1 over documents not seen."""
+    """What the parts add up to, the share of each in scores that vary alike, and whether pairs of words have a part."""
 
     blocks: list[Block]
     fitted: FittedHead
     shares: dict[str, float]
+    of_pairs: bool
 
 
 class Lesson(NamedTuple):
@@ -90,14 +91,15 @@ def fit_parts(
     seen = [lesson.seen_by(part) for part in parts]
     if len(parts) == 1 and len(parts[0].heads) == 1:
         made = parts[0].blocks(seen[0].documents, lambda: counts)
-        return Mixture(made, _fit(parts[0].heads[0], seen[0], made, start), {parts[0].name: 1.0})
+        return Mixture(made, _fit(parts[0].heads[0], seen[0], made, start), {parts[0].name: 1.0}, parts[0].of_pairs)
     learned = _rehearse(parts, seen, seed)
     used = np.flatnonzero(learned.shares).tolist()
     blocks = {number: parts[number].blocks(seen[number].documents, lambda: counts) for number in used}
     fits = [_fit(learned.heads[number], seen[number], blocks[number], None) for number in used]
     together = _added_up(fits, (learned.shares / learned.spreads)[used], learned.offsets)
     named = {part.name: float(share) for part, share in zip(parts, learned.shares, strict=True)}
-    return Mixture([block for number in used for block in blocks[number]], together, named)
+    of_pairs = any(parts[number].of_pairs for number in used)
+    return Mixture([block for number in used for block in blocks[number]], together, named, of_pairs)
 
 
 class _Learned(NamedTuple):
@@ -280,7 +282,8 @@ def lean(scores: Scores, truth: Targets, training: Targets) -> NDArray[np.float6
     frequency -= frequency.mean()
     if training.n_classes == 2:
         frequency = frequency[1:] - frequency[:1]
-    if np.allclose(training.class_weight, training.class_weight[0]):
+    counted = training.class_weight * np.bincount(training.labels, training.sample_weight, training.n_classes)
+    if not np.allclose(counted, counted[0]):  # the user wants it otherwise
         return np.zeros_like(frequency)
     gains = [_macro_f1(scores + by * frequency, truth) - LEANING_COST * abs(by) for by in LEANINGS]
     return np.asarray(LEANINGS[int(np.argmax(gains))] * frequency)

@@ -62,8 +62,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         and leave out the part ``vectors``.
     parts
         Names of PARTS, the kinds of features: ``vectors`` (word vectors weighted by class, the paper's method),
-        ``words`` (the words themselves, by TF-IDF). Each is fitted by itself; where there are several, the share of
-        each in the score is learned from documents held out.
+        ``words`` (the words themselves, by TF-IDF), ``pairs`` (words, and pairs of neighbouring words). Each is fitted
+        by itself; where there are several, or C is picked, the share of each in the score is learned from documents
+        held out, and how far to lean to rare or frequent classes if they are balanced. (Pairs, and how rare a word is,
+        are counted by texts, whatever they weigh.)
     scheme
         A name of SCHEMES, or a callable from ClassCounts to weights.
     head
@@ -71,8 +73,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     tokenizer
         A name of TOKENIZERS, or a callable from a text to its tokens.
     averaging
-        What each block is divided by: ``weights`` (the sum of the document's weights), ``length`` (all its tokens)
-        or ``sum`` (nothing).
+        What each block is divided by: ``weights`` (the sum of the document's weights), ``length`` (all its tokens),
+        ``sum`` (nothing) or ``unit`` (to length 1, counts as 1 + log n).
     blocks
         ``all``: each class's classifier sees the blocks of all classes, as in the paper. ``own``: it sees its own
         block, the plain mean, and its share of the weight; cost then grows linearly with the number of classes.
@@ -88,10 +90,11 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     unlabelled
         More texts to train word2vec on.
     max_memory
-        What the training features may take, in bytes or as ``"4GB"``; half of the machine's memory if None. If they
-        took more, they are not kept but worked out anew whenever they are needed: slower, and the same result.
+        What the training features of vectors may take, in bytes or as ``"4GB"``; half of the machine's memory if None.
+        If they took more, they are not kept but worked out anew whenever they are needed: slower, and the same result.
     warm_start
         Whether `fit` starts from what the last one learned: quicker for a grid of C, or for more and more documents.
+        Of no effect with several parts, or where C is picked.
     random_state
         Seed of all randomness; with one set, the same data gives the same model.
 
@@ -195,7 +198,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
         self.classes_ = counts.classes
         self.counts_: ClassCounts | None = counts
-        self.table_ = collapse(documents, sample_weight, mixture.blocks, mixture.fitted)
+        seen = documents if mixture.of_pairs else documents.without_pairs()
+        self.table_ = collapse(seen, sample_weight, mixture.blocks, mixture.fitted)
         self.link_ = mixture.fitted.link
         self.shares_ = mixture.shares
         self._solution = mixture.fitted if self.warm_start else None
@@ -240,7 +244,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """Return a probability for each class; (n_documents, n_classes).
 
         Those of ``lr`` are normalised sigmoids. Those of ``svm`` and ``ridge`` are a softmax of the scores and not
-        calibrated: they rank, and promise nothing.
+        calibrated: they rank, and promise nothing. With several parts, or where C is picked, they are a softmax scaled
+        to fit documents held out, each class counting the same if balanced.
         """
         scores = self._scores(X)
         return LINKS[self.link_](scores)
@@ -295,10 +300,15 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Refuse unknown names before any long work."""
-        if isinstance(self.parts, str) or not [self._part(name) for name in self.parts]:
+        if isinstance(self.parts, str | None) or not [self._part(name) for name in self.parts]:
             raise InputError(f"found parts={self.parts!r}; expected a list of one or more of {', '.join(PARTS)}")
         if self.embeddings is None and set(self.parts) == {"vectors"}:
             raise InputError("found embeddings=None and no part but 'vectors'; expected vectors, or parts=['words']")
+        if isinstance(self.head, str) and self.head == "ridge" and set(self.parts) != {"vectors"}:
+            raise InputError(
+                "found head='ridge' for words, which are too many for it; expected 'svm' or 'lr', or the part "
+                "'vectors' alone, as in the preset 'paper'"
+            )
         resolve_scheme(self.scheme)
         resolve_tokenizer(self.tokenizer)
         check_blocks(self.blocks, self.averaging)
@@ -311,11 +321,17 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def _heads(self, strengths: Sequence[float]) -> list[Head]:
         """Return the heads to pick one of: of the strength given, or of each of these."""
+        if self.C is None and not (isinstance(self.head, str) and self.head in ("svm", "lr")):
+            strengths = (1.0,)  # others have a strength of their own
         given = strengths if self.C is None else (self.C,)
         return [resolve_head(self.head, C=C, random_state=self.random_state) for C in given]
 
     def _contestants(self, counts: ClassCounts, embeddings: Embeddings | None) -> list[Contestant]:
         """Return the parts to fit, with the vectors for the words counted."""
+        if "vectors" in self.parts and self.embeddings is not None and embeddings is None:
+            raise InputError(
+                "found no vectors for the part 'vectors'; expected those of load_embeddings, or embeddings=None"
+            )
         names = [name for name in dict.fromkeys(self.parts) if name != "vectors" or embeddings is not None]
         vectors = None if embeddings is None else vectors_of_words(embeddings, counts)
         given = Ingredients(vectors, class_names(counts.classes), self.scheme, self.blocks, self.averaging)

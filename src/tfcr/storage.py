@@ -24,7 +24,7 @@ from tfcr.errors import ModelError
 from tfcr.files import write_file
 
 FORMAT = "tfcr-model"
-SCHEMA = 1
+SCHEMA = 2
 CONFIG, CARD, LOCK = "config.json", "README.md", ".lock"
 
 Arrays = dict[str, NDArray[Any]]

@@ -45,16 +45,16 @@ def sort_words(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[n
     """Return the numbers of different words in the order of their bytes, which is that of their code points.
 
     Eight bytes are compared at a time, as one number; words that agree in them are sorted by the next eight. After its
-    end a word goes on in zeros, so it must not itself end in NUL.
+    end a word goes on in zeros; where words hold NUL, the shorter one comes first.
     """
     padded = np.concatenate([text, np.zeros(_EIGHT, np.uint8)])
-    starts, sizes = offsets[:-1], np.diff(offsets)
+    starts, sizes, nul = offsets[:-1], np.diff(offsets), not text.all()
     numbers, groups = np.arange(len(starts)), np.zeros(len(starts), np.int64)
     tied = np.arange(len(starts))  # places in `numbers`; those of the same group are still to be sorted
     for done in range(0, int(sizes.max(initial=0)), _EIGHT):
         words = numbers[tied]
         keys = _eight_bytes(padded, starts[words] + done, sizes[words] - done)
-        order = np.lexsort((keys, groups[tied])) if done else np.argsort(keys)
+        order = np.argsort(keys) if not (done or nul) else np.lexsort((sizes[words], keys, groups[tied]))
         numbers[tied], keys = words[order], keys[order]
         same = (keys[1:] == keys[:-1]) & (groups[tied[1:]] == groups[tied[:-1]])
         groups[tied[1:]] = groups[tied[0]] + np.cumsum(~same)

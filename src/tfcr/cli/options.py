@@ -179,7 +179,7 @@ class Training:
 
         given = {
             "embeddings": self.embeddings,
-            "parts": tuple(self.parts.split(",")) if self.parts else None,
+            "parts": tuple(part.strip() for part in self.parts.split(",")) if self.parts else None,
             "scheme": scheme,
             "head": self.head,
             "tokenizer": self.tokenizer or (DATASETS[dataset].tokenizer if dataset in DATASETS else None) or None,

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.errors import InputError
-from tfcr.features import Features, SparseFeatures, chunks, gram
+from tfcr.features import Features, chunks, gram
 from tfcr.heads.base import Solution, Targets
 from tfcr.machine import interruptible
 
@@ -31,8 +30,6 @@ class RidgeHead:
         self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
     ) -> Solution:
         """Fit the outputs at the strength with the least leave-one-out error; there is nothing to start from."""
-        if isinstance(features, SparseFeatures):
-            raise InputError("found head='ridge' for words, which are too many for it; expected 'svm' or 'lr'")
         weights = targets.document_weights().astype(np.float32)
         signs = targets.signs(outputs)
         values, directions = interruptible(np.linalg.eigh, gram(features, weights, np.float64))
