@@ -30,7 +30,7 @@ from sklearn.svm import LinearSVC
 
 from tfcr import ClassCounts, Embeddings, TfcrClassifier
 from tfcr.corpus import load_dataset
-from tfcr.counts import count_words
+from tfcr.documents import count_words
 from tfcr.features import HeldFeatures
 from tfcr.files import data_folders
 from tfcr.heads import make_targets, resolve_head

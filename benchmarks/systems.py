@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from tfcr import PRESETS, Embeddings, TfcrClassifier
-from tfcr.counts import count_words
+from tfcr.documents import count_words
 from tfcr.evaluation import macro_f1
 from tfcr.files import data_folders
 from tfcr.tokenizers import TOKENIZERS

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tfcr import ClassCounts
-from tfcr.counts import DocumentWords, count_words
+from tfcr.documents import DocumentWords, count_words
 from tfcr.errors import InputError
 
 WORDS = st.sampled_from(["a", "b", "c", "dd", "é", "字"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.conftest import random_corpus, random_vectors
 from tests.test_model import fitted
 from tfcr.blocks import AVERAGINGS, BLOCKS, document_vectors, make_blocks
-from tfcr.counts import DocumentWords
+from tfcr.documents import DocumentWords
 from tfcr.errors import InputError
 from tfcr.features import ComputedFeatures, HeldFeatures, SparseFeatures, gram, scaled_features
 from tfcr.machine import memory_limit, one_blas_thread

@@ -14,7 +14,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from tfcr.blocks import Block
-from tfcr.counts import DocumentWords
+from tfcr.documents import DocumentWords
 from tfcr.errors import InputError, UnknownNameError
 from tfcr.features import HeldFeatures, SparseFeatures
 from tfcr.heads import HEADS, LINKS, fit_head, make_targets, newton, resolve_head

@@ -12,7 +12,7 @@ import pytest
 JOBS = {
     "count": """
 texts = ["some words of text number %d, and more of them" % n for n in range(400_000)] * 3
-from tfcr.counts import count_words
+from tfcr.documents import count_words
 print("ready", flush=True)
 while True:
     count_words(texts)

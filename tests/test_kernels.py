@@ -22,7 +22,7 @@ from tfcr.blocks import AVERAGINGS, BLOCKS, document_vectors, make_blocks
 from tfcr.bytecounts import count_bytes
 from tfcr.bytescores import pack
 from tfcr.compiled import descend_once, last_row_end
-from tfcr.counts import DocumentWords, count_words
+from tfcr.documents import DocumentWords, count_words
 from tfcr.embeddings import store
 from tfcr.kernels.tokens import END, KEEP, MORE, SKIP
 from tfcr.tokenizers import TOKENIZERS

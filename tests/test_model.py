@@ -26,7 +26,7 @@ from tfcr import (
 )
 from tfcr.blocks import AVERAGINGS, BLOCKS, empty_blocks
 from tfcr.corpus import Corpus
-from tfcr.counts import count_words
+from tfcr.documents import count_words
 from tfcr.errors import InputError, UnknownNameError
 from tfcr.heads import HEADS
 

@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from tests.conftest import random_corpus
 from tfcr import Embeddings, TfcrClassifier, load
 from tfcr.bytecounts import Batch, ByteCounter, PairLexicon, TermMerger, number_tokens
-from tfcr.counts import count_terms
+from tfcr.documents import count_terms
 from tfcr.errors import InputError, ModelError, UnknownNameError
 from tfcr.evaluation import compare, cross_validate
 from tfcr.heads.base import Targets

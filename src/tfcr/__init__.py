@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from tfcr.counts import ClassCounts
     from tfcr.embeddings import Embeddings
     from tfcr.errors import TfcrError, TfcrWarning
-    from tfcr.model import TfcrClassifier, load
+    from tfcr.loading import load
+    from tfcr.model import TfcrClassifier
     from tfcr.presets import PRESETS
     from tfcr.schemes import SCHEMES
     from tfcr.vectors import WeightedEmbeddingTransformer, WeightedEmbeddingVectorizer
@@ -23,7 +24,7 @@ _HOMES = {
     "TfcrWarning": "tfcr.errors",
     "WeightedEmbeddingTransformer": "tfcr.vectors",
     "WeightedEmbeddingVectorizer": "tfcr.vectors",
-    "load": "tfcr.model",
+    "load": "tfcr.loading",
 }
 
 __all__ = [

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tfcr.blocks import AVERAGINGS
 from tfcr.bytecounts import Batch, ByteCounter, Lexicon, PairLexicon, TermMerger, each_part
 from tfcr.compiled import in_threads, score_documents
-from tfcr.counts import DocumentWords
+from tfcr.documents import DocumentWords
 from tfcr.tokenizers import Tokenizer
 
 LANE = 8

@@ -13,7 +13,8 @@ from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_su
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from tfcr.corpus import Corpus
-from tfcr.counts import DocumentWords, Progress, check_labels
+from tfcr.counts import Progress, check_labels
+from tfcr.documents import DocumentWords
 from tfcr.embeddings import Embeddings
 from tfcr.errors import InputError
 from tfcr.model import TfcrClassifier

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.blocks import AVERAGINGS, Block, column_starts, document_vectors, empty_blocks, word_shares
-from tfcr.counts import DocumentWords
+from tfcr.documents import DocumentWords
 
 Matrix = NDArray[np.float32]
 

@@ -16,7 +16,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from tfcr.blocks import Block
-from tfcr.counts import ClassCounts, DocumentWords
+from tfcr.counts import ClassCounts
+from tfcr.documents import DocumentWords
 from tfcr.heads import FittedHead, Head, Targets, fit_head
 from tfcr.heads.newton import NewtonHead
 from tfcr.parts import CountsOf

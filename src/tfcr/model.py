@@ -15,30 +15,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from tfcr.blocks import check_blocks
 from tfcr.card import model_card
-from tfcr.counts import (
-    ClassCounts,
-    DocumentWords,
-    Labels,
-    Progress,
-    check_labels,
-    check_sample_weight,
-    check_texts,
-    count_terms,
-    count_words,
-)
+from tfcr.counts import ClassCounts, Labels, Progress, check_labels, check_sample_weight
+from tfcr.documents import DocumentWords, check_texts, count_terms, count_words
 from tfcr.embeddings import Embeddings
 from tfcr.embeddings.known import IN_DOMAIN
-from tfcr.errors import InputError, ModelError, look_up
+from tfcr.errors import InputError, look_up
 from tfcr.explain import Explanation, explain_text, top_words
 from tfcr.heads import LINKS, FittedHead, Head, check_class_weight, make_targets, resolve_head
 from tfcr.machine import memory_limit
 from tfcr.mixing import Contestant, Lesson, fit_parts
 from tfcr.parts import PARTS, Ingredients, Part
 from tfcr.presets import PRESETS
-from tfcr.records import read_classes, read_counts, read_table, write_classes, write_counts, write_table
+from tfcr.records import write_classes, write_counts, write_table
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
-from tfcr.storage import load_folder, save_folder
-from tfcr.tokenizers import DEFAULT_TOKENIZER, TOKENIZERS, AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
+from tfcr.storage import save_folder
+from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.vectors import (
     AnyEmbeddings,
     WeightedEmbeddingVectorizer,
@@ -190,7 +181,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """Learn from documents that are counted already; every weight is above 0."""
         self.check_parameters()
         counts, kept = count_classes(documents.without_pairs(), labels, sample_weight, self.min_count)
-        documents = _over_kept(documents, kept)
+        documents = documents.over_words(kept.words)
         targets = make_targets(labels, counts.classes, sample_weight, self.class_weight)
         lesson = Lesson(documents, targets, memory_limit(self.max_memory))
         parts = self._contestants(kept, embeddings)
@@ -402,74 +393,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         }
 
 
-def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None) -> TfcrClassifier:
-    """Load a model that `TfcrClassifier.save` wrote. Nothing named in it is imported or run.
-
-    Parameters
-    ----------
-    path
-        The model's folder.
-    tokenizer
-        The callable that the model was trained with, if it was a callable; a model keeps only its name.
-    """
-    folder = Path(path)
-    config, data = load_folder(folder)
-    _check_tokenizer(config.get("settings"), folder, tokenizer)
-    try:
-        model = TfcrClassifier(**_restored(dict(config["settings"]), tokenizer))
-        model.classes_ = read_classes(config["classes"])
-        averagings, n_pairs = tuple(config["averagings"]), config.get("pairs", 0)
-        model.table_ = read_table(data["table"], averagings, len(model.classes_), n_pairs)
-        model.counts_ = read_counts(data["counts"], model.classes_) if "counts" in data else None
-        look_up(LINKS, config["link"], "link")
-        model.link_ = config["link"]
-        model.training_ = dict(config["training"])
-        model.shares_ = dict(model.training_.get("shares") or {"vectors": 1.0})
-    except ModelError as error:
-        raise ModelError(f"{folder} is damaged: {error}; get or save the model again") from None
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ModelError(f"{folder} is damaged: its config lacks or misstates {error}; save the model again") from None
-    return model
-
-
-def _over_kept(documents: DocumentWords, counts: ClassCounts) -> DocumentWords:
-    """Return documents over the words that are kept, and the pairs of them that more than one document holds."""
-    n_words = len(documents.words) - documents.n_pairs
-    held = np.bincount(documents.matrix.indices, minlength=len(documents.words))
-    common = (documents.words[place] for place in (np.flatnonzero(held[n_words:] >= 2) + n_words).tolist())
-    words = set(counts.words)
-    pairs = [pair for pair in common if all(word in words for word in pair.split(" "))]
-    return documents.over([*counts.words, *pairs] if pairs else counts.words, len(pairs))
-
-
 def _embeddings_name(embeddings: AnyEmbeddings | None) -> str | None:
     if isinstance(embeddings, Embeddings):
         return embeddings.name
     return None if embeddings is None else str(embeddings)
-
-
-def _check_tokenizer(settings: Any, folder: Path, tokenizer: AnyTokenizer | None) -> None:
-    if not isinstance(settings, dict):
-        return
-    name = settings.get("tokenizer")
-    if tokenizer is not None and not (callable(tokenizer) and settings.get("own_tokenizer")):
-        raise InputError(f"found tokenizer={tokenizer!r}, but {folder} was trained with {name!r}; leave it out")
-    if settings.get("own_tokenizer") and tokenizer is None:
-        raise ModelError(
-            f"{folder} was trained with a tokenizer of your own, {name!r}, of which a model keeps only the name; "
-            f"give it again: load({str(folder)!r}, tokenizer={name})"
-        )
-
-
-def _restored(settings: dict[str, Any], tokenizer: AnyTokenizer | None) -> dict[str, Any]:
-    """Return the parameters that `_settings` wrote."""
-    del settings["own_tokenizer"]
-    if "parts" in settings:
-        settings["parts"] = tuple(settings["parts"])
-    if tokenizer is not None:
-        settings["tokenizer"] = tokenizer
-    else:
-        look_up(TOKENIZERS, settings["tokenizer"], "tokenizer")
-    if isinstance(settings["class_weight"], list):
-        settings["class_weight"] = dict(settings["class_weight"])
-    return settings

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.blocks import Block, make_blocks
-from tfcr.counts import ClassCounts, DocumentWords
+from tfcr.counts import ClassCounts
+from tfcr.documents import DocumentWords
 from tfcr.schemes import Scheme, compute_weights
 
 CountsOf = Callable[[], ClassCounts]

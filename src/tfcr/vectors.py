@@ -14,16 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from tfcr.blocks import Block, check_blocks, column_names, document_vectors, make_blocks
-from tfcr.counts import (
-    ClassCounts,
-    DocumentWords,
-    Labels,
-    Progress,
-    check_labels,
-    check_sample_weight,
-    check_texts,
-    count_words,
-)
+from tfcr.counts import ClassCounts, Labels, Progress, check_labels, check_sample_weight
+from tfcr.documents import DocumentWords, check_texts, count_words
 from tfcr.embeddings import Embeddings
 from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.errors import EmbeddingsError, InputError, TfcrWarning

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tfcr.compiled import last_row_end
-from tfcr.counts import count_words
+from tfcr.documents import count_words
 from tfcr.embeddings import Embeddings
 from tfcr.model import TfcrClassifier
 from tfcr.vectors import WeightedEmbeddingVectorizer

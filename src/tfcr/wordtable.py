@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.blocks import AVERAGINGS, Block, column_starts, dampen
-from tfcr.counts import WORTH_COMPILED_CODE as WORTH_COMPILED_COUNTING
-from tfcr.counts import DocumentWords, count_terms, count_words
+from tfcr.documents import WORTH_COMPILED_CODE as WORTH_COMPILED_COUNTING
+from tfcr.documents import DocumentWords, count_terms, count_words
 from tfcr.heads.base import FittedHead
 from tfcr.tokenizers import AnyTokenizer, Tokenizer
 

@@ -61,7 +61,7 @@ def evaluate(
 def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, dict[str, Evaluation]]":
     from tfcr.errors import InputError
     from tfcr.evaluation import evaluate as evaluate_model
-    from tfcr.model import load
+    from tfcr.loading import load
 
     if not data:
         raise InputError(f"found the model {path} and no data; give labelled texts: tfcr evaluate {path} DATA")

@@ -25,7 +25,7 @@ def explain(
     \b
     tfcr explain model "the printer does not print"
     """
-    from tfcr.model import load
+    from tfcr.loading import load
 
     explanation = load(model).explain(sys.stdin.read() if text == "-" else text)
     if json:

@@ -27,7 +27,7 @@ def predict(
     """
     from tfcr.corpus.named import load_pieces
     from tfcr.corpus.writing import check_target, frame_writer
-    from tfcr.model import load
+    from tfcr.loading import load
     from tfcr.tabular import free_names, predict_frame
 
     check_target(output)

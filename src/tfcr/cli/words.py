@@ -28,7 +28,7 @@ def words(
     tfcr words tickets.csv --label queue --scheme tfcr --top 10
     tfcr words model
     """
-    from tfcr.model import load
+    from tfcr.loading import load
     from tfcr.storage import is_model
 
     found: TopWords = (

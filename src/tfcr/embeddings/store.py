@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from tfcr.counts import ClassCounts, Progress, check_texts
+from tfcr.counts import ClassCounts, Progress
+from tfcr.documents import check_texts
 from tfcr.embeddings.cache import LoadReport, WordArrays, open_cached
 from tfcr.embeddings.formats import FORMATS, array_blocks, detect_format, word_list_of
 from tfcr.embeddings.known import IN_DOMAIN, KNOWN_MODELS, find_known

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.corpus import Corpus, ReadOptions, load_data
-from tfcr.counts import DocumentWords, count_words
+from tfcr.documents import DocumentWords, count_words
 from tfcr.errors import DataError
 from tfcr.evaluation import plan_folds
 from tfcr.experiment.entries import Entry, digest_of, digest_of_strings, open_entry, string_arrays, write_entry

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.blocks import Block, column_starts, empty_blocks, make_blocks
-from tfcr.counts import ClassCounts, DocumentWords
+from tfcr.counts import ClassCounts
+from tfcr.documents import DocumentWords
 from tfcr.experiment.cells import Planned
 from tfcr.experiment.corpora import PreparedCorpus, open_corpus
 from tfcr.experiment.folds import Places, Split, cut_folds, training_part

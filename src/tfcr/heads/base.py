@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from tfcr.blocks import Block, column_starts
-from tfcr.counts import DocumentWords, Labels
+from tfcr.counts import Labels
+from tfcr.documents import DocumentWords
 from tfcr.errors import InputError
 from tfcr.features import Features, scaled_features
 from tfcr.machine import memory_limit

@@ -4,6 +4,7 @@ At a moderate C it all but finishes; at a large one it stalls, and Newton's meth
 optimum is known at any moment, by the gap between the objective and that of the dual problem.
 """
 
+from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -45,7 +46,7 @@ def descend(
     return descent.coefficients(), ~unfinished
 
 
-class _Descent:
+class _Descent(ABC):
     """The state of the descent; `inverse`, `duals`, `active` and `limits` as in the kernels.
 
     It goes on as long as the gap falls to the share `worthwhile` from one look to the next.
@@ -64,13 +65,13 @@ class _Descent:
         workers = min(n_threads(), signs.shape[1])
         self.bounds = list(pairwise(np.linspace(0, signs.shape[1], workers + 1).astype(int).tolist()))
 
+    @abstractmethod
     def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
         """Move the dual variables of some documents, for one part of the outputs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def coefficients(self) -> Matrix:
         """Return the coefficients; (n_columns, n_outputs)."""
-        raise NotImplementedError
 
     def go_through(self, pool: ThreadPoolExecutor) -> None:
         """Go through all documents once, in random order; each thread has some of the outputs."""

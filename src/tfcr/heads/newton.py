@@ -113,11 +113,14 @@ class NewtonHead:
     def _first_guess(self, features: Features, signs: Matrix, weights: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
         """Return coefficients to start from, and which outputs are at their optimum already."""
         n_outputs = signs.shape[1]
-        if self.loss is squared_hinge_loss and isinstance(features, HeldFeatures | SparseFeatures):  # noqa: SIM102
-            if features.size * n_outputs >= WORTH_COMPILED_CODE[type(features)]:
-                from tfcr.heads.descent import descend  # noqa: PLC0415 - numba loads slowly
+        if (
+            self.loss is squared_hinge_loss
+            and isinstance(features, HeldFeatures | SparseFeatures)
+            and features.size * n_outputs >= WORTH_COMPILED_CODE[type(features)]
+        ):
+            from tfcr.heads.descent import descend  # noqa: PLC0415 - numba loads slowly
 
-                return descend(features, signs, weights, self.tolerance)
+            return descend(features, signs, weights, self.tolerance)
         return np.zeros((features.shape[1], n_outputs), np.float32), np.zeros(n_outputs, np.bool_)
 
 
