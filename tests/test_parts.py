@@ -205,7 +205,10 @@ TEXTS = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd", "é", "!"]), max
 def test_terms_are_those_of_a_count_vectorizer(texts: list[str], others: list[str]) -> None:
     found = count_terms(texts, "signs")
     n_words = len(found.words) - found.n_pairs
-    expected = [Counter(tokens) + Counter(map(" ".join, pairwise(tokens))) for tokens in map(str.split, texts)]
+    expected = [
+        Counter(tokens) + Counter(map(" ".join, pairwise(token for token in tokens if token != "!")))
+        for tokens in map(str.split, texts)
+    ]
     held = Counter(term for counts in expected for term in counts)
     kept = (
         sorted(term for term in held if " " not in term),
@@ -224,6 +227,23 @@ def test_terms_are_those_of_a_count_vectorizer(texts: list[str], others: list[st
     np.testing.assert_array_equal(moved.matrix.toarray()[:, words_alone], elsewhere.matrix.toarray()[:, words_alone])
 
 
+def test_pairs_pass_over_signs_known_or_not() -> None:
+    texts = ["so good! really", "so good, really"]
+    found = count_terms(texts, "signs")
+    pairs = ["good really", "so good"]
+    assert sorted(found.words[-found.n_pairs :]) == pairs
+    again = count_terms(["good ... really so? good", "good unknown really"], "signs", found.words, found.n_pairs)
+    assert again.over(pairs).matrix.toarray().tolist() == [[1, 1], [0, 0]]
+
+
+def test_a_vocabulary_with_pairs_of_signs_is_counted_as_it_was_made() -> None:
+    terms = ["!", "bad", "good", "good !", "! bad", "good bad"]
+    found = count_terms(["good! bad", "good? bad"], "signs", terms, 3)
+    assert found.matrix.toarray().tolist() == [[1, 1, 1, 1, 1, 0], [0, 1, 1, 0, 0, 0]]
+    pairs = PairLexicon.of(terms, 3, TOKENIZERS["signs"])
+    assert not pairs.passed.any()
+
+
 @given(TEXTS, st.integers(1, 2))
 def test_compiled_code_finds_the_same_terms(texts: list[str], threads: int) -> None:
     plain = count_terms(texts, "signs")
@@ -237,7 +257,7 @@ def test_compiled_code_finds_the_same_terms(texts: list[str], threads: int) -> N
     ] == [token if token in known else None for token in tokens]
     starts = np.concatenate([[0], np.cumsum(lengths)])
     batch = Batch(starts, numbers, np.ones(len(numbers), np.int32), lengths)
-    merger = TermMerger(PairLexicon.of(plain.words, plain.n_pairs))
+    merger = TermMerger(PairLexicon.of(plain.words, plain.n_pairs, TOKENIZERS["signs"]))
     for _ in range(2):  # a second batch is counted as the first one is
         merged = merger.merge(batch)
         matrix = sp.csr_array((merged.counts, merged.words, merged.starts), plain.matrix.shape)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tfcr.compiled import SEEN, count_documents, fill_pair_slots, fill_slots, merge_terms
 from tfcr.machine import n_threads
-from tfcr.tokenizers import ONE_TOKEN, Tokenizer
+from tfcr.tokenizers import ONE_TOKEN, AnyTokenizer, Tokenizer, signs_to_pass
 from tfcr.wordlist import decode_some, encode_words, pair_numbers, sort_words
 
 T = TypeVar("T", bound=np.generic)
@@ -59,7 +59,10 @@ def count_bytes(
 def number_tokens(
     texts: Sequence[str], tokenizer: Tokenizer, vocabulary: Sequence[str] | None = None, threads: int | None = None
 ) -> tuple[Sequence[str], NDArray[np.int32], NDArray[np.int64]]:
-    """Return the words, the number of every token's word, -1 where not known, and the tokens of each document."""
+    """Return the words, the number of every token's word, and the tokens of each document.
+
+    The number is UNKNOWN_WORD or UNKNOWN_SIGN where a word is not known.
+    """
     lexicon = None if vocabulary is None else Lexicon.of(vocabulary)
     counters, batches = _count_parts(
         lambda: ByteCounter(tokenizer, lexicon, merging=False, keeping=True), texts, threads
@@ -157,17 +160,20 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class PairLexicon:
-    """Pairs of words as compiled code looks them up; they are the last of `n_terms`."""
+    """Pairs of words as compiled code looks them up; they are the last of `n_terms`. See `signs_to_pass`."""
 
     slots: NDArray[np.int64]
     n_terms: int
+    passed: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, terms: Sequence[str], n_pairs: int) -> "PairLexicon":
+    def of(cls, terms: Sequence[str], n_pairs: int, tokenizer: AnyTokenizer) -> "PairLexicon":
         """Make it from words and then pairs of them."""
+        n_words = len(terms) - n_pairs
+        pairs = pair_numbers(terms, n_pairs)
         slots = np.zeros((1 << max(10, (2 * n_pairs).bit_length()), 2), np.int64)
-        fill_pair_slots(pair_numbers(terms, n_pairs).astype(np.int32), len(terms) - n_pairs, slots)
-        return cls(slots, len(terms))
+        fill_pair_slots(pairs.astype(np.int32), n_words, slots)
+        return cls(slots, len(terms), signs_to_pass(terms[:n_words], tokenizer, pairs))
 
 
 class TermMerger:
@@ -184,7 +190,10 @@ class TermMerger:
             self.last[:, SEEN], self.n_documents = -1, 0
         terms, counts = np.empty((2, 2 * len(batch.words)), np.int32)
         starts = np.zeros_like(batch.starts)
-        merge_terms(batch.starts, batch.words, self.n_documents, self.pairs.slots, self.last, terms, counts, starts)
+        merge_terms(
+            batch.starts, batch.words, self.n_documents, self.pairs.passed, self.pairs.slots, self.last,
+            terms, counts, starts,
+        )  # fmt: skip
         self.n_documents += len(batch.lengths)
         return Batch(starts, terms[: starts[-1]], counts[: starts[-1]], batch.lengths)
 
@@ -193,7 +202,7 @@ class ByteCounter:
     """Counts documents on one thread; without a lexicon, its words grow from batch to batch.
 
     Without `merging`, a word that a document holds twice has two entries there: enough for sums, and quicker. If it is
-    `keeping` unknown words, these have entries of -1.
+    `keeping` unknown words, these have entries of UNKNOWN_WORD or UNKNOWN_SIGN.
     """
 
     def __init__(

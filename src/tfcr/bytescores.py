@@ -5,7 +5,7 @@ forgotten. It gives the same scores as counting first, to the rounding of float3
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,7 @@ class PackedTable:
     averagings: NDArray[np.float32]
     intercepts: NDArray[np.float64]
     n_pairs: int
+    _pairs: dict[str, PairLexicon] = field(default_factory=dict)
 
     def score_texts(
         self, texts: Sequence[str], tokenizer: Tokenizer, threads: int | None = None
@@ -49,8 +50,10 @@ class PackedTable:
         decisions = np.empty((len(texts), len(self.intercepts)))
         unknown = np.empty(len(texts))
 
+        pairs = self._pairs_of(tokenizer) if self.n_pairs else None
+
         def score(counter: ByteCounter, start: int, end: int) -> None:
-            merger = TermMerger(self._pairs) if self.n_pairs else None
+            merger = TermMerger(pairs) if pairs else None
             for batch in counter.count(texts[start:end]):
                 size = len(batch.lengths)
                 self._score(0, size, merger.merge(batch) if merger else batch, decisions[start : start + size])
@@ -90,9 +93,10 @@ class PackedTable:
     def _lexicon(self) -> Lexicon:
         return Lexicon.of(self.words[: len(self.words) - self.n_pairs])
 
-    @cached_property
-    def _pairs(self) -> PairLexicon:
-        return PairLexicon.of(self.words, self.n_pairs)
+    def _pairs_of(self, tokenizer: Tokenizer) -> PairLexicon:
+        if tokenizer.name not in self._pairs:
+            self._pairs[tokenizer.name] = PairLexicon.of(self.words, self.n_pairs, tokenizer)
+        return self._pairs[tokenizer.name]
 
 
 def pack(
@@ -131,9 +135,12 @@ def pack(
     columns = np.concatenate([bounds[plain.indices], places[scores.indices]])
     rows = np.concatenate([_rows_of(plain), _rows_of(scores)])
     n_lanes = -(-int(bounds[-1]) // LANE)
-    lanes, within = np.unique(rows * n_lanes + columns // LANE, return_inverse=True)
+    lane_of = rows * n_lanes + columns // LANE
+    used = np.zeros(n_words * n_lanes, np.bool_)
+    used[lane_of] = True
+    lanes = np.flatnonzero(used)
     values = np.zeros((len(lanes), LANE), np.float32)
-    values[within, columns % LANE] = np.concatenate([plain.data, scores.data])
+    values[np.cumsum(used)[lane_of] - 1, columns % LANE] = np.concatenate([plain.data, scores.data])
     value_starts = np.searchsorted(lanes, np.arange(n_words + 1) * n_lanes)
     breaks = (np.diff(lanes, prepend=-2) != 1) | (lanes % n_lanes == bounds[n_plain] // LANE)
     breaks[value_starts[:-1][np.diff(value_starts) > 0]] = True  # a new word, a new run

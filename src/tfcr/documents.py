@@ -9,7 +9,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError
-from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, Tokenizer, check_tokens, resolve_tokenizer
+from tfcr.tokenizers import (
+    DEFAULT_TOKENIZER,
+    UNKNOWN_SIGN,
+    UNKNOWN_WORD,
+    AnyTokenizer,
+    Tokenizer,
+    check_tokens,
+    gives_signs,
+    is_sign,
+    resolve_tokenizer,
+    signs_to_pass,
+)
 from tfcr.wordlist import pair_numbers
 
 WORTH_COMPILED_CODE = 1_000_000
@@ -68,13 +79,21 @@ class DocumentWords:
         return DocumentWords(words, self.matrix @ moved, self.lengths, n_pairs)
 
     def over_words(self, words: Sequence[str]) -> "DocumentWords":
-        """Return the same documents over other words, and over the pairs of them that more than one document holds."""
+        """Return the same documents over some of their words, and the pairs of these that more than one holds."""
         n_words = len(self.words) - self.n_pairs
-        held = np.bincount(self.matrix.indices, minlength=len(self.words))
-        common = (self.words[place] for place in (np.flatnonzero(held[n_words:] >= 2) + n_words).tolist())
+        if not self.n_pairs:
+            return self.over(words)
         known = set(words)
-        pairs = [pair for pair in common if all(word in known for word in pair.split(" "))]
-        return self.over([*words, *pairs] if pairs else words, len(pairs))
+        kept = np.array([word in known for word in self.words[:n_words]])
+        held = np.bincount(self.matrix.indices, minlength=len(self.words))
+        common = held[n_words:] >= 2
+        if not kept.all():
+            common &= kept[pair_numbers(self.words, self.n_pairs)].all(axis=1)
+        columns = np.flatnonzero(np.concatenate([kept, common]))
+        if len(columns) == len(self.words):
+            return self
+        terms = [self.words[column] for column in columns.tolist()]
+        return DocumentWords(terms, self.matrix[:, columns], self.lengths, int(common.sum()))
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:
@@ -133,7 +152,7 @@ def count_terms(
     vocabulary: Sequence[str] | None = None,
     n_pairs: int = 0,
 ) -> DocumentWords:
-    """Count the words of each text, and the pairs of neighbouring words.
+    """Count the words of each text, and the pairs of neighbouring words; signs between two words are passed over.
 
     Parameters
     ----------
@@ -146,18 +165,18 @@ def count_terms(
     """
     checked = check_texts(texts)
     given = None if vocabulary is None else vocabulary[: len(vocabulary) - n_pairs]
-    words, numbers, lengths = _number_tokens(checked, resolve_tokenizer(tokenizer), given)
+    resolved = resolve_tokenizer(tokenizer)
+    words, numbers, lengths = _number_tokens(checked, resolved, given)
     documents = np.repeat(np.arange(len(lengths)), lengths)
-    joins = _can_join(words)[numbers] & (numbers >= 0)
-    neighbours = (documents[1:] == documents[:-1]) & joins[1:] & joins[:-1]
-    keys = (numbers[:-1].astype(np.int64) * len(words) + numbers[1:])[neighbours]
-    places = documents[:-1][neighbours]
-    if vocabulary is None:
+    pairs = None if vocabulary is None else pair_numbers(vocabulary, n_pairs)
+    passed = signs_to_pass(words, resolved, pairs)
+    keys, places = _neighbours(numbers[~passed[numbers]], documents[~passed[numbers]], words)
+    if vocabulary is None or pairs is None:
         known = _keys_of_two_documents(keys, places)
-        known, pairs = _name_pairs(known, words)
-        vocabulary = [*words, *pairs]
+        known, names = _name_pairs(known, words)
+        vocabulary = [*words, *names]
     else:
-        known = pair_numbers(vocabulary, n_pairs) @ np.array([len(words), 1])
+        known = pairs @ np.array([len(words), 1])
     order = np.argsort(known)
     at = np.minimum(np.searchsorted(known, keys, sorter=order), max(len(known) - 1, 0))
     found = order[at] if len(known) else at
@@ -170,6 +189,15 @@ def count_terms(
     return DocumentWords(vocabulary, matrix, lengths, len(known))
 
 
+def _neighbours(
+    numbers: NDArray[np.int32], documents: NDArray[np.int64], words: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the pairs of neighbouring tokens, each as one number, and their documents."""
+    joins = _can_join(words)[numbers]
+    both = (documents[1:] == documents[:-1]) & joins[1:] & joins[:-1]
+    return (numbers[:-1].astype(np.int64) * len(words) + numbers[1:])[both], documents[:-1][both]
+
+
 def _name_pairs(keys: NDArray[np.int64], words: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
     """Return the pairs that are not also a word, which a tokeniser of one's own may make, and their names."""
     names = [f"{words[one]} {words[two]}" for one, two in zip(*divmod(keys, len(words) or 1), strict=True)]
@@ -179,8 +207,8 @@ def _name_pairs(keys: NDArray[np.int64], words: Sequence[str]) -> tuple[NDArray[
 
 
 def _can_join(words: Sequence[str]) -> NDArray[np.bool_]:
-    """Tell which words may be one of a pair: none with a space, so that pairs can be told apart; one more for -1."""
-    return np.array([*(" " not in word for word in words), False])
+    """Tell which words may be one of a pair: none with a space, so that pairs can be told apart, and none unknown."""
+    return np.array([*(" " not in word for word in words), False, False])
 
 
 def _keys_of_two_documents(keys: NDArray[np.int64], documents: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -194,7 +222,10 @@ def _keys_of_two_documents(keys: NDArray[np.int64], documents: NDArray[np.int64]
 def _number_tokens(
     texts: list[str], tokenizer: AnyTokenizer, vocabulary: Sequence[str] | None
 ) -> tuple[Sequence[str], NDArray[np.int32], NDArray[np.int64]]:
-    """Return the words, the number of every token's word, -1 where not known, and the tokens of each document."""
+    """Return the words, the number of every token's word, and the tokens of each document.
+
+    The number is UNKNOWN_WORD or UNKNOWN_SIGN where a word is not known.
+    """
     if _worth_compiled_code(tokenizer, texts):
         from tfcr.bytecounts import number_tokens  # noqa: PLC0415 - numba loads slowly, and small jobs need none
 
@@ -203,7 +234,12 @@ def _number_tokens(
     words = sorted(set().union(*documents)) if vocabulary is None else vocabulary
     numbers = dict(zip(words, range(len(words)), strict=True))
     lengths = np.fromiter(map(len, documents), np.int64, len(documents))
-    found = (numbers.get(token, -1) for tokens in documents for token in tokens)
+    signs = gives_signs(tokenizer)
+    found = (
+        numbers.get(token, UNKNOWN_SIGN if signs and is_sign(token) else UNKNOWN_WORD)
+        for tokens in documents
+        for token in tokens
+    )
     return words, np.fromiter(found, np.int32, int(lengths.sum())), lengths
 
 

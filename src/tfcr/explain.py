@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from tfcr.counts import Labels
 from tfcr.errors import InputError
-from tfcr.tokenizers import AnyTokenizer, Token, token_spans
+from tfcr.tokenizers import AnyTokenizer, Token, is_sign, signs_to_pass, token_spans
+from tfcr.wordlist import pair_numbers
 from tfcr.wordtable import WordTable
+
+Spans = dict[str, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def explain_text(text: str, table: WordTable, classes: Labels, tokenizer: AnyTok
     scores = _per_class(table.decision(document))[0]
     parts = _per_class(contributions)
     tokens = token_spans(tokenizer, text)
-    spans = _spans_by_word(tokens)
+    spans = _spans_of_words(tokens) | _spans_of_pairs(tokens, table, tokenizer)
     words = [
         WordContribution(table.words[row], int(count), part, tuple(spans.get(table.words[row], ())))
         for row, count, part in zip(rows, document.matrix.data, parts, strict=True)
@@ -125,11 +128,21 @@ def _per_class(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([-scores, scores], axis=1) if scores.shape[1] == 1 else scores
 
 
-def _spans_by_word(found: Sequence[Token]) -> dict[str, list[tuple[int, int]]]:
-    """Return where each word stands, and each pair of neighbouring words."""
-    spans: dict[str, list[tuple[int, int]]] = {}
+def _spans_of_words(found: Sequence[Token]) -> Spans:
+    """Return where each word stands."""
+    spans: Spans = {}
     for token, start, end in found:
         spans.setdefault(token, []).append((start, end))
-    for one, two in pairwise(found):
+    return spans
+
+
+def _spans_of_pairs(found: Sequence[Token], table: WordTable, tokenizer: AnyTokenizer) -> Spans:
+    """Return where each pair of neighbouring words stands, from the first letter to the last."""
+    if not table.n_pairs:
+        return {}
+    n_words = len(table.words) - table.n_pairs
+    passed = signs_to_pass(table.words[:n_words], tokenizer, pair_numbers(table.words, table.n_pairs))
+    spans: Spans = {}
+    for one, two in pairwise(token for token in found if not (passed.any() and is_sign(token.token))):
         spans.setdefault(f"{one.token} {two.token}", []).append((one.start, two.end))
     return spans

@@ -7,7 +7,7 @@ The matrix is held in memory where it fits. Else it is never made: its products 
 weights and the word vectors, and only the rows asked for are computed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -16,13 +16,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.blocks import AVERAGINGS, Block, column_starts, document_vectors, empty_blocks, word_shares
+from tfcr.blocks import AVERAGINGS, Block, column_starts, document_vectors, empty_blocks, squared, word_shares
 from tfcr.documents import DocumentWords
 
 Matrix = NDArray[np.float32]
 
 ROWS = 4096
 """Documents worked on together, so that no second copy of the features is made."""
+
+SHARED_BYTES = 1 << 28
+"""What the document vectors of several views may take together: more would not be quicker."""
 
 GRAM_OPERATIONS = 20_000_000_000
 """Multiplications of a matrix product between which Ctrl-C is heard."""
@@ -110,10 +113,8 @@ class ComputedFeatures:
         """Return X B."""
         scores = np.repeat(coefficients[-1:], len(self.documents), axis=0)
         for number, columns in enumerate(self._columns()):
-            part = coefficients[columns] / np.float32(self.scale)
-            vectors = self.blocks[number].vectors
-            scores += _shares(self.documents, self.blocks[number]) @ (part if vectors is None else vectors @ part)
-            scores -= ~self.empty[:, [number]] * (self.means[columns].astype(np.float32) @ part)
+            part, means = coefficients[columns] / np.float32(self.scale), self.means[columns]
+            scores += _block_scores(self.documents, self.blocks[number], self.empty[:, number], part, means)
         return scores
 
     def transposed_times(self, values: Matrix) -> Matrix:
@@ -178,6 +179,35 @@ class ScaledFeatures:
     scale: float
 
 
+def features_of_views(
+    documents: DocumentWords,
+    blocks: Sequence[Block],
+    views: Sequence[Sequence[int]],
+    sample_weight: NDArray[np.float64],
+    max_memory: int,
+) -> Iterator[ScaledFeatures]:
+    """Yield the features for each view, which is the numbers of the blocks that it sees.
+
+    Those of several views are worked out together: they share blocks, and each word's vector is fetched once.
+    """
+    widest = max(column_starts([blocks[number] for number in view])[-1] for view in views)
+    together = min(max_memory // 2, SHARED_BYTES) // (4 * max(1, len(documents)) * widest)
+    if len(views) == 1 or together < 2 or any(_is_sparse(block) for block in blocks):
+        for view in views:
+            yield scaled_features(documents, [blocks[number] for number in view], sample_weight, max_memory)
+        return
+    for first in range(0, len(views), together):
+        some = views[first : first + together]
+        numbers = sorted({number for view in some for number in view})
+        shared = [blocks[number] for number in numbers]
+        vectors, empty = _vectors_with_ones(documents, shared), empty_blocks(documents.matrix, shared)
+        columns = _columns(shared)
+        for view in some:
+            places = np.searchsorted(numbers, view).tolist()
+            seen = np.concatenate([vectors[:, columns[place]] for place in places] + [vectors[:, -1:]], axis=1)
+            yield _scale_held(seen, [shared[place] for place in places], empty[:, places], sample_weight)
+
+
 def scaled_features(
     documents: DocumentWords, blocks: Sequence[Block], sample_weight: NDArray[np.float64], max_memory: int
 ) -> ScaledFeatures:
@@ -187,7 +217,7 @@ def scaled_features(
     n_columns = column_starts(blocks)[-1] + 1
     empty = empty_blocks(documents.matrix, blocks)
     if 4 * len(documents) * n_columns <= max_memory:
-        return _hold(documents, blocks, empty, sample_weight)
+        return _scale_held(_vectors_with_ones(documents, blocks), blocks, empty, sample_weight)
     return _compute(documents, blocks, empty, sample_weight)
 
 
@@ -202,7 +232,7 @@ def _hold_sparse(
     parts = [_sparse_block(documents, block) for block in blocks]
     matrix: sp.csr_array = sp.hstack(parts, "csr")
     means = np.zeros(matrix.shape[1])
-    scale = _scale(np.asarray(matrix.power(2).sum(axis=1), np.float64), sample_weight, means)
+    scale = _scale(np.asarray(squared(matrix).sum(axis=1), np.float64), sample_weight, means)
     ones = sp.csr_array(np.ones((len(documents), 1), np.float32))
     with_ones: sp.csr_array = sp.hstack([matrix / np.float32(scale), ones], "csr")
     return ScaledFeatures(SparseFeatures(with_ones), means, scale)
@@ -213,11 +243,17 @@ def _sparse_block(documents: DocumentWords, block: Block) -> sp.csr_array:
     return shares if block.vectors is None else sp.csr_array(shares @ block.vectors)
 
 
-def _hold(
-    documents: DocumentWords, blocks: Sequence[Block], empty: NDArray[np.bool_], sample_weight: NDArray[np.float64]
-) -> ScaledFeatures:
+def _vectors_with_ones(documents: DocumentWords, blocks: Sequence[Block]) -> Matrix:
+    """Return document vectors, then a column of ones."""
     matrix = np.ones((len(documents), column_starts(blocks)[-1] + 1), np.float32)
     document_vectors(documents.matrix, documents.lengths, blocks, out=matrix[:, :-1])
+    return matrix
+
+
+def _scale_held(
+    matrix: Matrix, blocks: Sequence[Block], empty: NDArray[np.bool_], sample_weight: NDArray[np.float64]
+) -> ScaledFeatures:
+    """Centre and scale document vectors where they are."""
     means = np.zeros(matrix.shape[1] - 1)
     for number, columns in enumerate(_columns(blocks)):
         weights = np.where(empty[:, number], 0, sample_weight).astype(np.float32)
@@ -242,6 +278,33 @@ def _compute(
     squares = [_squared_lengths(centred.take(np.arange(at.start, at.stop))) for at in chunks(len(documents))]
     scale = _scale(np.concatenate(squares), sample_weight, means)
     return ScaledFeatures(ComputedFeatures(documents, blocks, empty, means, scale), means, scale)
+
+
+def score_blocks(
+    documents: DocumentWords,
+    blocks: Sequence[Block],
+    coefficients: NDArray[np.float64],
+    means: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the scores of documents by what a head learned; (n_documents, n_outputs)."""
+    empty = empty_blocks(documents.matrix, blocks)
+    scores = np.repeat(intercepts[None, :], len(documents), axis=0)
+    for number, columns in enumerate(_columns(blocks)):
+        output = blocks[number].output
+        seen = slice(None) if output is None else slice(output, output + 1)
+        part = coefficients[columns, seen].astype(np.float32)
+        scores[:, seen] += _block_scores(documents, blocks[number], empty[:, number], part, means[columns])
+    return scores
+
+
+def _block_scores(
+    documents: DocumentWords, block: Block, empty: NDArray[np.bool_], part: Matrix, means: NDArray[np.float64]
+) -> Matrix:
+    """Return what one block adds to scores, where its means were taken off; `part` are its coefficients."""
+    along = part if block.vectors is None else block.vectors @ part
+    found: Matrix = _shares(documents, block) @ along - ~empty[:, None] * (means.astype(np.float32) @ part)
+    return found
 
 
 def _columns(blocks: Sequence[Block]) -> list[slice]:

@@ -18,10 +18,10 @@ from scipy.special import logsumexp
 from tfcr.blocks import Block
 from tfcr.counts import ClassCounts
 from tfcr.documents import DocumentWords
+from tfcr.features import score_blocks
 from tfcr.heads import FittedHead, Head, Targets, fit_head
 from tfcr.heads.newton import NewtonHead
 from tfcr.parts import CountsOf
-from tfcr.wordtable import collapse
 
 FOLDS = 5
 ENOUGH_DOCUMENTS = 10_000
@@ -217,7 +217,8 @@ class _Rehearsal:
 
         blocks = self.part.blocks(seen.documents, counts)
         fitted = _fit(head.rough() if isinstance(head, NewtonHead) else head, seen, blocks, None)
-        return collapse(seen.documents, weight, blocks, fitted).decision(self.lesson.documents.rows(fold))
+        asked = self.lesson.documents.rows(fold)
+        return score_blocks(asked, blocks, fitted.coefficients, fitted.means, fitted.intercepts)
 
 
 def _spread(scores: Scores) -> float:

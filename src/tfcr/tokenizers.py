@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from tfcr.errors import InputError, MissingExtraError, look_up
 
 DEFAULT_TOKENIZER = "words"
+UNKNOWN_WORD, UNKNOWN_SIGN = -1, -2
+"""What stands for a token that is not known, as in kernels.tokens."""
 
 
 class Token(NamedTuple):
@@ -43,6 +45,8 @@ class Tokenizer:
         Gives the same tokens with their positions in the prepared text.
     lower
         Whether preparing a text lower-cases it.
+    signs
+        Whether it gives runs of signs as tokens; where pairs of words are counted, these are passed over.
     table
         Gives, for each code point, what compiled code does with it (see kernels.tokens); None where no such table can
         say what a token is.
@@ -52,6 +56,7 @@ class Tokenizer:
     find: Callable[[str], list[str]]
     locate: Callable[[str], Iterator[Token]]
     lower: bool = True
+    signs: bool = False
     table: Callable[[], bytes] | None = None
 
     def actions(self) -> NDArray[np.uint8]:
@@ -101,6 +106,30 @@ def resolve_tokenizer(tokenizer: str | AnyTokenizer) -> AnyTokenizer:
     if callable(tokenizer):
         return tokenizer
     return named_tokenizer(tokenizer)
+
+
+def gives_signs(tokenizer: AnyTokenizer) -> bool:
+    """Tell whether some tokens are signs."""
+    return isinstance(tokenizer, Tokenizer) and tokenizer.signs
+
+
+def is_sign(token: str) -> bool:
+    """Tell whether a token is a sign, if its tokeniser gives any."""
+    return not (token[0].isalnum() or token[0] == "_")  # what is no word character in a regular expression
+
+
+def signs_to_pass(
+    words: Sequence[str], tokenizer: AnyTokenizer, pairs: NDArray[np.int64] | None = None
+) -> NDArray[np.bool_]:
+    """Tell which words pairs pass over, and in the last two places whether they do so over UNKNOWN_SIGN, UNKNOWN_WORD.
+
+    They pass over signs. Where known pairs, (n_pairs, 2), are made of signs too, they do not: the first models with
+    pairs took signs for words.
+    """
+    signs = np.zeros(len(words) + 2, np.bool_)
+    if gives_signs(tokenizer):
+        signs[:-1] = [*map(is_sign, words), True]
+    return signs if pairs is None or not signs[pairs].any() else np.zeros_like(signs)
 
 
 def tokenizer_name(tokenizer: str | AnyTokenizer) -> str:
@@ -337,7 +366,7 @@ TOKENIZERS: dict[str, Tokenizer] = {
     # maximal runs of letters, digits, marks and underscores, in lower case
     "words": Tokenizer("words", _words_find, _words_locate, table=_words_table),
     # these, and runs of what is neither word nor white space: punctuation, emoticons, emoji
-    "signs": Tokenizer("signs", _signs_find, _signs_locate, table=_signs_table),
+    "signs": Tokenizer("signs", _signs_find, _signs_locate, signs=True, table=_signs_table),
     # for text that is tokenised already: split on white space, keep the case
     "whitespace": Tokenizer("whitespace", str.split, _whitespace_locate, lower=False, table=_whitespace_table),
     # Chinese, by the segmenter jieba (extra zh); tokens without a letter or digit are left out

@@ -34,9 +34,10 @@ def pair_numbers(terms: Sequence[str], n_pairs: int) -> NDArray[np.int64]:
     """Return the numbers of the two words of each pair, the last `n_pairs` of some terms; (n_pairs, 2)."""
     n_words = len(terms) - n_pairs
     numbers = dict(zip(terms[:n_words], range(n_words), strict=True))
-    both = [pair.split(" ") for pair in terms[n_words:]]
+    both = (pair.split(" ") for pair in terms[n_words:])
     try:
-        return np.array([[numbers[one], numbers[two]] for one, two in both], np.int64).reshape(-1, 2)
+        found = np.fromiter((numbers[word] for one, two in both for word in (one, two)), np.int64, 2 * n_pairs)
+        return found.reshape(-1, 2)
     except (KeyError, ValueError):
         raise InputError("found pairs that are not made of two of the words; expected words, then pairs") from None
 

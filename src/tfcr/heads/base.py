@@ -12,7 +12,7 @@ from tfcr.blocks import Block, column_starts
 from tfcr.counts import Labels
 from tfcr.documents import DocumentWords
 from tfcr.errors import InputError
-from tfcr.features import Features, scaled_features
+from tfcr.features import Features, features_of_views
 from tfcr.machine import memory_limit
 
 
@@ -208,9 +208,10 @@ def fit_head(
     coefficients = np.zeros((n_columns, targets.n_outputs))
     if start is not None and start.coefficients.shape != coefficients.shape:
         start = None
-    for outputs, seen in _views(blocks, targets.n_outputs):
+    views = _views(blocks, targets.n_outputs)
+    features = features_of_views(documents, blocks, [seen for _, seen in views], targets.sample_weight, limit)
+    for (outputs, seen), scaled in zip(views, features, strict=True):
         columns = _columns_of(blocks, seen)
-        scaled = scaled_features(documents, [blocks[number] for number in seen], targets.sample_weight, limit)
         place = np.ix_(columns, np.array(outputs))
         known = None if start is None else _scaled_start(start, place, outputs, scaled.scale)
         solution = head.solve(scaled.features, targets, outputs, known)

@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.blocks import squared
 from tfcr.compiled import descend_once, descend_sparse_once
 from tfcr.features import HeldFeatures, SparseFeatures
 from tfcr.machine import n_threads, one_blas_thread
@@ -131,7 +132,7 @@ class _SparseDescent(_Descent):
         super().__init__(features, signs, weights)
         matrix = features.matrix
         self.rows = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float32)
-        self.lengths = np.asarray(matrix.power(2).sum(axis=1), np.float32)
+        self.lengths = np.asarray(squared(matrix).sum(axis=1), np.float32)
         self.parts = [np.zeros((matrix.shape[1], last - first), np.float32) for first, last in self.bounds]
 
     def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:

@@ -103,20 +103,25 @@ class NewtonHead:
         signs = targets.signs(outputs)
         weights = np.float32(self.C) * targets.one_vs_rest_weights(outputs)
         if start is None:
-            begin, finished = self._first_guess(features, signs, weights)
+            begin, finished = self._first_guess(features, signs, weights, targets.n_outputs)
         else:
             begin = np.vstack([start.coefficients, start.intercepts]).astype(np.float32)
             finished = np.zeros(len(outputs), np.bool_)
         solution = minimise(self.loss, features, signs, weights, begin, finished, self.tolerance).astype(np.float64)
         return Solution(solution[:-1], solution[-1], self.link)
 
-    def _first_guess(self, features: Features, signs: Matrix, weights: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
-        """Return coefficients to start from, and which outputs are at their optimum already."""
+    def _first_guess(
+        self, features: Features, signs: Matrix, weights: Matrix, of_outputs: int
+    ) -> tuple[Matrix, NDArray[np.bool_]]:
+        """Return coefficients to start from, and which outputs are at their optimum already.
+
+        These are some `of_outputs` that are all to be fitted.
+        """
         n_outputs = signs.shape[1]
         if (
             self.loss is squared_hinge_loss
             and isinstance(features, HeldFeatures | SparseFeatures)
-            and features.size * n_outputs >= WORTH_COMPILED_CODE[type(features)]
+            and features.size * of_outputs >= WORTH_COMPILED_CODE[type(features)]
         ):
             from tfcr.heads.descent import descend  # noqa: PLC0415 - numba loads slowly
 

@@ -18,6 +18,7 @@ from tfcr.kernels.compiling import compiled, inlined
 Int = int | np.int64
 
 END, MORE, KEEP, SKIP, SIGN = 0, 1, 2, 3, 4
+UNKNOWN_WORD, UNKNOWN_SIGN = -1, -2
 WORD, FIRST = 0, 1  # columns of slots
 SEEN, ENTRY = 0, 1  # columns of last
 PAIR_KEY, PAIR_TERM = 0, 1  # columns of pair_slots
@@ -193,7 +194,8 @@ def count_documents(
     merging
         Whether a word that a document holds twice makes one entry, or one each time, which is quicker.
     keeping
-        Whether a word that is not known makes an entry, of -1, so that neighbours stay so; without merging only.
+        Whether a token that is not known makes an entry, UNKNOWN_WORD or UNKNOWN_SIGN, so that it is known which words
+        are neighbours; without merging only.
     found, sizes, keys
         Room for the tokens of the longest document: its bytes and eight more, and as many tokens.
     slots
@@ -236,6 +238,8 @@ def count_documents(
                 for offset in range(size):
                     arena[offsets[word] + offset] = found[start + offset]
                 offsets[n_words] = offsets[word] + size
+            if word < 0 and actions[code_point(found, start)[0]] == SIGN:
+                word = UNKNOWN_SIGN
             start += size
             if word < 0 and not keeping:
                 continue
@@ -281,6 +285,7 @@ def merge_terms(
     starts: NDArray[np.int64],
     words: NDArray[np.int32],
     seen_before: int,
+    passed: NDArray[np.bool_],
     pair_slots: NDArray[np.int64],
     last: NDArray[np.int32],
     terms: NDArray[np.int32],
@@ -292,7 +297,10 @@ def merge_terms(
     Parameters
     ----------
     starts, words
-        The words of all documents in their order, -1 where not known, and where each document starts.
+        The words of all documents in their order, UNKNOWN_WORD or UNKNOWN_SIGN where not known, and where each document
+        starts.
+    passed
+        Whether pairs pass over each word; the last two are those for UNKNOWN_SIGN and UNKNOWN_WORD.
     seen_before, last
         As in `count_documents`, for terms: words, then pairs.
     pair_slots
@@ -306,9 +314,10 @@ def merge_terms(
         for place in range(starts[document], starts[document + 1]):
             word = np.int64(words[place])
             pair = -1
-            if word >= 0 and before >= 0:
-                pair = pair_slots[np.int64(pair_slot(before, word, pair_slots)), PAIR_TERM] - 1
-            before = word
+            if not passed[word]:
+                if word >= 0 and before >= 0:
+                    pair = pair_slots[np.int64(pair_slot(before, word, pair_slots)), PAIR_TERM] - 1
+                before = word
             for term in (word, pair):
                 if term < 0:
                     continue
