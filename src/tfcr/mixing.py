@@ -20,7 +20,7 @@ from tfcr.counts import ClassCounts
 from tfcr.documents import DocumentWords
 from tfcr.features import score_blocks
 from tfcr.heads import FittedHead, Head, Targets, fit_head
-from tfcr.heads.newton import NewtonHead
+from tfcr.heads.newton import FAIR, ROUGH, NewtonHead
 from tfcr.parts import CountsOf
 
 FOLDS = 5
@@ -96,7 +96,7 @@ def fit_parts(
     learned = _rehearse(parts, seen, seed)
     used = np.flatnonzero(learned.shares).tolist()
     blocks = {number: parts[number].blocks(seen[number].documents, lambda: counts) for number in used}
-    fits = [_fit(learned.heads[number], seen[number], blocks[number], None) for number in used]
+    fits = [_fit(_within(learned.heads[number], FAIR), seen[number], blocks[number], None) for number in used]
     together = _added_up(fits, (learned.shares / learned.spreads)[used], learned.offsets)
     named = {part.name: float(share) for part, share in zip(parts, learned.shares, strict=True)}
     of_pairs = any(parts[number].of_pairs for number in used)
@@ -131,6 +131,10 @@ def _rehearse(parts: Sequence[Contestant], lessons: Sequence[Lesson], seed: int)
 
 def _fit(head: Head, lesson: Lesson, blocks: Sequence[Block], start: FittedHead | None) -> FittedHead:
     return fit_head(head, lesson.documents, blocks, lesson.targets, lesson.max_memory, start)
+
+
+def _within(head: Head, tolerance: float) -> Head:
+    return head.within(tolerance) if isinstance(head, NewtonHead) else head
 
 
 def _added_up(fits: Sequence[FittedHead], factors: NDArray[np.float64], offsets: NDArray[np.float64]) -> FittedHead:
@@ -216,7 +220,7 @@ class _Rehearsal:
             return ClassCounts.from_documents(words, seen.targets.labels, sample_weight=weight)
 
         blocks = self.part.blocks(seen.documents, counts)
-        fitted = _fit(head.rough() if isinstance(head, NewtonHead) else head, seen, blocks, None)
+        fitted = _fit(_within(head, ROUGH), seen, blocks, None)
         asked = self.lesson.documents.rows(fold)
         return score_blocks(asked, blocks, fitted.coefficients, fitted.means, fitted.intercepts)
 

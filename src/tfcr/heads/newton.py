@@ -25,12 +25,14 @@ from tfcr.machine import in_parallel, n_threads
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
 
-WORTH_COMPILED_CODE: dict[type[Features], int] = {HeldFeatures: 100_000_000, SparseFeatures: 300_000}
+WORTH_COMPILED_CODE: dict[type[Features], int] = {HeldFeatures: 20_000_000, SparseFeatures: 300_000}
 """Numbers of the features × outputs from which the SVM starts with compiled code; less is done before it is loaded."""
 TOLERANCE = 1e-4
 """An output is done when a step promises to lower its objective by less than this share of it."""
 ROUGH = 1e-2
 """Near enough to compare strengths, and to learn how much a part of the score is worth."""
+FAIR = 1e-3
+"""Near enough for one of several parts: nearer is slower, and no more accurate on other documents."""
 MAX_NEWTON_STEPS = 100
 MAX_CG_STEPS = 100
 PATIENT_CG_STEPS = 25
@@ -90,9 +92,9 @@ class NewtonHead:
     C: float = 1.0
     tolerance: float = TOLERANCE
 
-    def rough(self) -> "NewtonHead":
+    def within(self, tolerance: float) -> "NewtonHead":
         """Return the same, less exact and quicker."""
-        return replace(self, tolerance=ROUGH)
+        return replace(self, tolerance=tolerance)
 
     def solve(
         self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
