@@ -36,8 +36,8 @@ def train(
     from tfcr.storage import check_writable
 
     check_writable(output)
+    model = training.model(scheme, data[0])
     corpus = reading.corpus(data)
-    model = training.model(scheme, corpus.name)
     with progress_bar("training") as progress:
         trained = train_and_measure(
             model, corpus, folds=0 if no_cv else folds, min_class_size=min_class_size, progress=progress
