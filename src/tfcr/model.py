@@ -34,6 +34,7 @@ from tfcr.vectors import (
     AnyEmbeddings,
     WeightedEmbeddingVectorizer,
     check_classes,
+    check_seed,
     class_names,
     count_classes,
     vectors_of_words,
@@ -305,6 +306,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         check_blocks(self.blocks, self.averaging)
         check_class_weight(self.class_weight)
         memory_limit(self.max_memory)
+        check_seed(self.random_state)
         self._heads((1.0,))
 
     def _part(self, name: str) -> Part:
@@ -331,7 +333,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def _seed(self) -> int:
         """Return the seed for which documents are held out: without one given, the same each time."""
-        return self.random_state if isinstance(self.random_state, int) else 0
+        return check_seed(self.random_state) or 0
 
     def _vectorizer(self, embeddings: AnyEmbeddings) -> WeightedEmbeddingVectorizer:
         return WeightedEmbeddingVectorizer(
@@ -389,7 +391,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             "class_weight": [list(pair) for pair in by_class.items()] if isinstance(by_class, Mapping) else by_class,
             "min_count": self.min_count,
             "dimensions": self.dimensions,
-            "random_state": self.random_state if isinstance(self.random_state, int) else None,
+            "random_state": check_seed(self.random_state),
         }
 
 
