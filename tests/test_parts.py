@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from tests.conftest import random_corpus
 from tfcr import Embeddings, TfcrClassifier, load
 from tfcr.bytecounts import Batch, ByteCounter, PairLexicon, TermMerger, number_tokens
-from tfcr.documents import DocumentWords, count_terms
+from tfcr.documents import DocumentWords, count_terms, count_words
 from tfcr.errors import InputError, ModelError, UnknownNameError
 from tfcr.evaluation import compare, cross_validate
 from tfcr.heads.base import Targets
@@ -270,6 +270,17 @@ def test_the_fast_path_of_prediction_is_the_plain_one() -> None:
     np.testing.assert_allclose(fast[1], plain.unknown_shares, atol=1e-12)
     counted = model.predict_counted(model.count(texts))[0]
     assert np.mean(counted == model.predict(texts)) > 0.99
+
+
+def test_documents_counted_without_pairs_are_refused_by_a_model_of_pairs() -> None:
+    corpus = random_corpus(60)
+    model = TfcrClassifier(parts=["pairs"], embeddings=None).fit(corpus.texts, corpus.labels)
+    known = model.table_.count(corpus.texts, TOKENIZERS["words"])
+    assert model.predict_counted(known)[0].tolist() == model.predict(corpus.texts).tolist()
+    with pytest.raises(InputError, match="found documents counted without the pairs of words that this model knows"):
+        model.predict_counted(count_words(corpus.texts))
+    words = TfcrClassifier(parts=["words"], embeddings=None).fit(corpus.texts, corpus.labels)
+    assert words.predict_counted(known)[0].tolist() == words.predict(corpus.texts).tolist()
 
 
 @pytest.mark.parametrize("pairs", [-1, 10**6, 1, "two", None])

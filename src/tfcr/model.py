@@ -213,7 +213,16 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         return self.labels_of(found.scores), LINKS[self.link_](found.scores).max(axis=1), found.unknown_shares
 
     def predict_counted(self, documents: DocumentWords) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Return the class of documents that are counted already, over whatever words, and its probability."""
+        """Return the class of documents that are counted already, over whatever words, and its probability.
+
+        A model with pairs of words needs them counted: together with the training documents by `count`, which leaves
+        out pairs that one document alone holds, or by `table_.count`.
+        """
+        if self.table_.n_pairs and not documents.n_pairs:
+            raise InputError(
+                "found documents counted without the pairs of words that this model knows; expected them counted with "
+                "these, as model.table_.count(texts, tokenizer) does, or give the texts to predict"
+            )
         scores = self.table_.decision(documents.over(self.table_.words, self.table_.n_pairs))
         return self.labels_of(scores), LINKS[self.link_](scores).max(axis=1)
 
