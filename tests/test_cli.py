@@ -548,6 +548,12 @@ def test_options_are_checked_before_the_data_is_read(
     assert len(result.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("option", [["--cv", 5], ["--group", "who"]])
+def test_options_of_cross_validation_go_with_it(option: list[object], run: Run, data: Path, tmp_path: Path) -> None:
+    result = run("train", data, "-o", tmp_path / "m", "--no-cv", *option)
+    assert (result.status, f"found {option[0]} along with --no-cv" in result.err) == (2, True)
+
+
 def test_words_checks_its_options_before_the_data_is_read(run: Run) -> None:
     assert "unknown scheme 'tf-cr'" in run("words", "no-such-data.csv", "--scheme", "tf-cr").err
     assert "unknown tokenizer 'x'" in run("words", "no-such-data.csv", "--tokenizer", "x").err
