@@ -40,7 +40,7 @@ BlocksOf = Callable[[DocumentWords, CountsOf], list[Block]]
 
 
 @dataclass(frozen=True)
-class Contestant:
+class PartToFit:
     """A part: what makes its blocks, the heads to pick one of, and whether it sees pairs of words."""
 
     name: str
@@ -66,13 +66,13 @@ class Lesson(NamedTuple):
     targets: Targets
     max_memory: int
 
-    def seen_by(self, part: Contestant) -> "Lesson":
+    def seen_by(self, part: PartToFit) -> "Lesson":
         """Return it as a part sees it: with pairs of words, or without."""
         return self if part.of_pairs else self._replace(documents=self.documents.without_pairs())
 
 
 def fit_parts(
-    parts: Sequence[Contestant], lesson: Lesson, counts: ClassCounts, start: FittedHead | None = None, seed: int = 0
+    parts: Sequence[PartToFit], lesson: Lesson, counts: ClassCounts, start: FittedHead | None = None, seed: int = 0
 ) -> Mixture:
     """Fit all parts and add them up; one part with one head is fitted as it is.
 
@@ -112,7 +112,7 @@ class _Learned(NamedTuple):
     offsets: NDArray[np.float64]
 
 
-def _rehearse(parts: Sequence[Contestant], lessons: Sequence[Lesson], seed: int) -> _Learned:
+def _rehearse(parts: Sequence[PartToFit], lessons: Sequence[Lesson], seed: int) -> _Learned:
     targets = lessons[0].targets
     folds = _held_out(lessons[0].documents, targets, seed)
     rehearsals = [_Rehearsal(part, lesson, folds) for part, lesson in zip(parts, lessons, strict=True)]
@@ -179,7 +179,7 @@ def _first_copies(documents: DocumentWords, targets: Targets) -> NDArray[np.int6
 class _Rehearsal:
     """A part fitted without the documents of each fold and tried on these; no fit is done twice."""
 
-    part: Contestant
+    part: PartToFit
     lesson: Lesson
     folds: Sequence[NDArray[np.int64]]
     _known: dict[tuple[int, int], Scores] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from tfcr.errors import InputError, look_up
 from tfcr.explain import Explanation, explain_text, top_words
 from tfcr.heads import LINKS, FittedHead, Head, check_class_weight, make_targets, resolve_head
 from tfcr.machine import memory_limit
-from tfcr.mixing import Contestant, Lesson, fit_parts
+from tfcr.mixing import Lesson, PartToFit, fit_parts
 from tfcr.parts import PARTS, Ingredients, Part
 from tfcr.presets import PRESETS
 from tfcr.records import write_classes, write_counts, write_table
@@ -185,7 +185,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         documents = documents.over_words(kept.words)
         targets = make_targets(labels, counts.classes, sample_weight, self.class_weight)
         lesson = Lesson(documents, targets, memory_limit(self.max_memory))
-        parts = self._contestants(kept, embeddings)
+        parts = self._parts_to_fit(kept, embeddings)
         mixture = fit_parts(parts, lesson, kept, self._last_solution(counts.classes), self._seed())
 
         self.classes_ = counts.classes
@@ -328,7 +328,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         given = strengths if self.C is None else (self.C,)
         return [resolve_head(self.head, C=C, random_state=self.random_state) for C in given]
 
-    def _contestants(self, counts: ClassCounts, embeddings: Embeddings | None) -> list[Contestant]:
+    def _parts_to_fit(self, counts: ClassCounts, embeddings: Embeddings | None) -> list[PartToFit]:
         """Return the parts to fit, with the vectors for the words counted."""
         if "vectors" in self.parts and self.embeddings is not None and embeddings is None:
             raise InputError(
@@ -338,7 +338,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         vectors = None if embeddings is None else vectors_of_words(embeddings, counts)
         given = Ingredients(vectors, class_names(counts.classes), self.scheme, self.blocks, self.averaging)
         parts = [(name, self._part(name)) for name in names]
-        return [Contestant(name, part.maker(given), self._heads(part.strengths), part.of_pairs) for name, part in parts]
+        return [PartToFit(name, part.maker(given), self._heads(part.strengths), part.of_pairs) for name, part in parts]
 
     def _seed(self) -> int:
         """Return the seed for which documents are held out: without one given, the same each time."""
