@@ -501,9 +501,97 @@ REFUSED: dict[str, tuple[Callable[[Path], list[object]], str]] = {
         lambda t: ["words", bad(t, "a.csv", b"text,label\na,x\nb,y\n"), "--scheme", "TFCR"],
         "Did you mean 'tfcr'?",
     ),
-    "folds": (lambda t: ["evaluate", bad(t, "a.csv", b"text,label\na,x\nb,y\n"), "--cv", "1"], "found 1 folds"),
     "quoting": (lambda t: ["evaluate", t / "a.csv", "--quoting", "single"], "found --quoting single; expected none"),
 }
+
+
+WITHOUT_EFFECT: dict[str, tuple[list[object], str]] = {
+    "vectors for a preset without": (
+        ["--preset", "fast", "-e", "w2v"],
+        "found --embeddings, which is about vectors, and only words to look at; leave it out, or add them: "
+        "--parts words,vectors",
+    ),
+    "a scheme without vectors": (["--parts", "words,pairs", "--scheme", "tfcr"], "found --scheme, which is about"),
+    "an averaging without vectors": (["--parts", "words", "--averaging", "sum"], "found --averaging, which is about"),
+    "blocks without vectors": (["--preset", "fast", "--blocks", "own"], "found --blocks, which is about vectors"),
+    "dimensions without vectors": (["--preset", "fast", "--dimensions", 100], "found --dimensions, which is about"),
+    "dimensions of given vectors": (["-e", "v.vec", "--dimensions", 100], "and --embeddings v.vec; leave out one"),
+    "a strength for ridge": (["--preset", "paper", "--head", "ridge", "-C", 2], "found -C, and --head ridge"),
+}
+WRONG: dict[str, tuple[list[object], str]] = {
+    "scheme": (["--scheme", "tf-cr"], "unknown scheme 'tf-cr'"),
+    "preset": (["--preset", "bets"], "unknown preset 'bets'"),
+    "part": (["--parts", "words,pear"], "unknown part 'pear'"),
+    "no part": (["--parts", ""], "unknown part ''"),
+    "head": (["--head", "forest"], "unknown head 'forest'"),
+    "tokenizer": (["--tokenizer", "letters"], "unknown tokenizer 'letters'"),
+    "averaging": (["--averaging", "mean"], "unknown averaging 'mean'"),
+    "blocks": (["--blocks", "none"], "unknown blocks 'none'"),
+    "memory": (["--max-memory", "much"], "found max_memory='much'"),
+    "strength": (["-C", -1], "found C=-1.0; expected a number above 0"),
+    "class weight": (["--class-weight", "x"], "found class_weight='x'"),
+    "vectors": (["-e", "no.bin"], "no.bin does not exist"),
+    "folds": (["--cv", 1], "Invalid value for '--cv'"),
+}
+
+
+@pytest.mark.parametrize("kind", [*WITHOUT_EFFECT, *WRONG])
+@pytest.mark.parametrize("command", [["train", "-o", "m"], ["evaluate"]])
+def test_options_are_checked_before_the_data_is_read(
+    kind: str, command: list[str], run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options, message = {**WITHOUT_EFFECT, **WRONG}[kind]
+    result = run(*command, "no-such-data.csv", *options)
+    assert (result.status, result.out) == (2, "")
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("option", [["--cv", 5], ["--group", "who"]])
+def test_options_of_cross_validation_go_with_it(option: list[object], run: Run, data: Path, tmp_path: Path) -> None:
+    result = run("train", data, "-o", tmp_path / "m", "--no-cv", *option)
+    assert (result.status, f"found {option[0]} along with --no-cv" in result.err) == (2, True)
+
+
+def test_words_checks_its_options_before_the_data_is_read(run: Run) -> None:
+    assert "unknown scheme 'tf-cr'" in run("words", "no-such-data.csv", "--scheme", "tf-cr").err
+    assert "unknown tokenizer 'x'" in run("words", "no-such-data.csv", "--tokenizer", "x").err
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--scheme", "tfcr"],
+        ["--head", "svm"],
+        ["--seed", 0],
+        ["--min-count", 1],
+        ["-C", 1],
+        ["--cv", 10],
+        ["--min-class-size", 0],
+        ["--group", "who"],
+    ],
+)
+def test_a_model_is_evaluated_as_it_is(option: list[object], run: Run, model: Path, data: Path) -> None:
+    result = run("evaluate", model, data, *option)
+    assert (result.status, result.out) == (2, "")
+    assert result.err == (
+        f"tfcr: found {option[0]} along with the model {model}, which is trained already; leave it out\n"
+    )
+
+
+def test_a_model_shows_its_own_words(run: Run, model: Path, data: Path) -> None:
+    for option in (["--scheme", "tfcr-log"], ["--tokenizer", "words"], ["--label", "label"]):
+        result = run("words", model, *option)
+        assert (result.status, f"found {option[0]} along with the model" in result.err) == (2, True)
+    result = run("words", model, data)
+    assert (result.status, "expected a model alone, or data alone" in result.err) == (2, True)
+
+
+def test_a_preset_without_vectors_gets_those_asked_for(run: Run, data: Path, tmp_path: Path) -> None:
+    options = ["--preset", "fast", "--parts", "words,vectors", "--dimensions", 4, "--no-cv"]
+    assert run("train", data, "-o", tmp_path / "model", *options).status == 0
+    assert list(load(tmp_path / "model").shares_) == ["words", "vectors"]
 
 
 @pytest.mark.parametrize("kind", REFUSED)

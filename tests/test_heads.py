@@ -202,6 +202,26 @@ def test_a_head_that_takes_no_weights_says_so() -> None:
         resolve_head(LinearDiscriminantAnalysis(), C=1.0).solve(HeldFeatures(features), targets, [0])
 
 
+def test_a_head_that_takes_no_sparse_features_says_so() -> None:
+    features, _, targets = problem(2)
+    sparse = SparseFeatures(sp.csr_array(features))
+    with pytest.raises(InputError, match=r"the head LinearDiscriminantAnalysis\(\) takes no sparse features"):
+        resolve_head(LinearDiscriminantAnalysis(), C=1.0).solve(sparse, targets, [0])
+    ours = resolve_head(SVC(kernel="linear"), C=1.0)  # gives sparse coefficients for sparse features
+    found, dense = ours.solve(sparse, targets, [0]), ours.solve(HeldFeatures(features), targets, [0])
+    np.testing.assert_allclose(found.coefficients, dense.coefficients, atol=1e-2)
+
+
+def test_an_error_of_a_head_s_own_stays_as_it_is() -> None:
+    class Broken(LogisticRegression):
+        def fit(self, *given: Any) -> Any:
+            raise TypeError("broken")
+
+    features, _, targets = problem(2)
+    with pytest.raises(TypeError, match="broken"):
+        resolve_head(Broken(), C=1.0).solve(HeldFeatures(features), targets, [0])
+
+
 def test_a_wrapped_head_is_seeded_and_knows_its_link() -> None:
     features, _, targets = problem(3)
     head = resolve_head(SGDClassifier(loss="log_loss"), C=1.0, random_state=7)

@@ -233,6 +233,16 @@ def test_in_domain_vectors_are_the_default_and_repeatable() -> None:
     assert models[0].score(corpus.texts, corpus.labels) > 0.9
 
 
+def test_a_seed_may_be_a_number_of_numpy(tmp_path: Path) -> None:
+    corpus = random_corpus(60)
+    seeds: list[Any] = [3, np.int64(3), 0]
+    models = [TfcrClassifier(parts=["words", "pairs"], embeddings=None, random_state=seed) for seed in seeds]
+    shares = [model.fit(corpus.texts, corpus.labels).shares_ for model in models]
+    assert shares[0] == shares[1] != shares[2]
+    models[1].save(tmp_path / "model")
+    assert load(tmp_path / "model").random_state == 3
+
+
 def test_presets() -> None:
     for name, parameters in PRESETS.items():
         model = TfcrClassifier.from_preset(name, C=3)
@@ -250,6 +260,10 @@ def test_presets() -> None:
         ({"averaging": "mean"}, "unknown averaging 'mean'"),
         ({"blocks": "none"}, "unknown blocks 'none'"),
         ({"C": 0}, "found C=0; expected a number above 0"),
+        ({"random_state": -1}, "found random_state=-1; expected a whole number from 0"),
+        ({"random_state": np.int64(-1)}, r"found random_state=.*-1.*; expected a whole number from 0"),
+        ({"random_state": 2**32}, "found random_state=4294967296; expected a whole number from 0"),
+        ({"random_state": "one"}, "found random_state='one'; expected a whole number from 0"),
         ({"class_weight": {"class 7": 2}}, "found class_weight for 'class 7'"),
         ({"min_count": 10_000}, "found no word that occurs 10000 times"),
     ],
@@ -276,6 +290,7 @@ def test_bad_data(corpus: Corpus, vectors: Embeddings) -> None:
 def test_bad_parameters_are_refused_before_any_long_work(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Embeddings, "train", lambda *args, **kwargs: pytest.fail("trained before checking"))
     wrongs: list[dict[str, Any]] = [{name: "x"} for name in ("averaging", "blocks", "class_weight", "scheme", "head")]
+    wrongs += [{"C": 0}, {"random_state": -1}]
     for wrong in wrongs:
         with pytest.raises(InputError):
             TfcrClassifier(**wrong).fit(corpus.texts, corpus.labels)

@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from tests.conftest import random_corpus
 from tfcr import Embeddings, TfcrClassifier, load
 from tfcr.bytecounts import Batch, ByteCounter, PairLexicon, TermMerger, number_tokens
-from tfcr.documents import count_terms
+from tfcr.documents import DocumentWords, count_terms, count_words
 from tfcr.errors import InputError, ModelError, UnknownNameError
 from tfcr.evaluation import compare, cross_validate
 from tfcr.heads.base import Targets
@@ -102,23 +102,37 @@ def test_rare_classes_are_leaned_to_where_that_helps() -> None:
     assert lean(scores, alike, alike).tolist() == [0]
 
 
-@given(st.lists(st.integers(0, 6), min_size=2, max_size=80), st.integers(0, 9))
-def test_every_class_stays_in_training_whatever_is_held_out(labels: list[int], seed: int) -> None:
-    numbers = np.unique(labels, return_inverse=True)[1]
-    folds = _held_out(targets(numbers), seed)
+def one_word_each(words: Any) -> DocumentWords:
+    """Return documents of one word, given by its number: those of the same word are copies."""
+    matrix = sp.csr_array(np.eye(int(np.max(words)) + 1, dtype=np.int32)[words])
+    return DocumentWords([str(number) for number in range(matrix.shape[1])], matrix, np.ones(len(words), np.int64))
+
+
+DOCUMENTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 12)), min_size=2, max_size=80)
+
+
+@given(DOCUMENTS, st.integers(0, 9))
+def test_every_class_stays_in_training_and_copies_together_whatever_is_held_out(
+    given: list[tuple[int, int]], seed: int
+) -> None:
+    words = [word for _, word in given]
+    numbers = np.unique([label for label, _ in given], return_inverse=True)[1]
+    folds = _held_out(one_word_each(words), targets(numbers), seed)
     seen = np.concatenate(folds) if folds else np.array([], np.int64)
     assert len(set(seen.tolist())) == len(seen)
     for fold in folds:
         rest = np.setdiff1d(np.arange(len(numbers)), fold)
         assert set(numbers[rest]) == set(numbers)
-    alone = np.bincount(numbers) == 1
+        assert not {given[number] for number in fold} & {given[number] for number in rest}
+    alone = np.bincount([label for label, _ in set(zip(numbers.tolist(), words, strict=True))]) == 1
     assert not alone[numbers[seen]].any()
     assert len(seen) == (~alone[numbers]).sum()
 
 
 def test_folds_are_as_even_as_scikit_learns() -> None:
     labels = np.repeat([0, 1, 2], [50, 30, 20])
-    ours = [np.bincount(labels[fold]).tolist() for fold in _held_out(targets(labels), 0)]
+    folds = _held_out(one_word_each(np.arange(100)), targets(labels), 0)
+    ours = [np.bincount(labels[fold]).tolist() for fold in folds]
     theirs = [np.bincount(labels[test]).tolist() for _, test in StratifiedKFold(FOLDS).split(labels, labels)]
     assert ours == theirs
 
@@ -276,6 +290,17 @@ def test_the_fast_path_of_prediction_is_the_plain_one() -> None:
     np.testing.assert_allclose(fast[1], plain.unknown_shares, atol=1e-12)
     counted = model.predict_counted(model.count(texts))[0]
     assert np.mean(counted == model.predict(texts)) > 0.99
+
+
+def test_documents_counted_without_pairs_are_refused_by_a_model_of_pairs() -> None:
+    corpus = random_corpus(60)
+    model = TfcrClassifier(parts=["pairs"], embeddings=None).fit(corpus.texts, corpus.labels)
+    known = model.table_.count(corpus.texts, TOKENIZERS["words"])
+    assert model.predict_counted(known)[0].tolist() == model.predict(corpus.texts).tolist()
+    with pytest.raises(InputError, match="found documents counted without the pairs of words that this model knows"):
+        model.predict_counted(count_words(corpus.texts))
+    words = TfcrClassifier(parts=["words"], embeddings=None).fit(corpus.texts, corpus.labels)
+    assert words.predict_counted(known)[0].tolist() == words.predict(corpus.texts).tolist()
 
 
 @pytest.mark.parametrize("pairs", [-1, 10**6, 1, "two", None])

@@ -221,3 +221,17 @@ def test_tables_are_covered_here() -> None:
         WeightedEmbeddingVectorizer(embeddings=Embeddings.from_arrays(["a"], [[1.0]]), blocks="no").fit(
             ["a", "a b"], ["x", "y"]
         )
+
+
+def test_counts_below_one_keep_their_sign() -> None:
+    """A matrix of shares, say, has counts whose logarithm is below -1."""
+    counts = np.array([[0.1, 0.0, 1.0], [0.0, 0.2, 3.0]])
+    transformer = WeightedEmbeddingTransformer(scheme="none", averaging="unit", min_count=0)
+    found = transformer.fit_transform(counts, ["x", "y"])
+    dampened = np.array([[0.1, 0.0, 1.0], [0.0, 0.2, 1 + np.log(3)]])
+    np.testing.assert_allclose(found, dampened / np.linalg.norm(dampened, axis=1, keepdims=True), rtol=1e-6)
+
+
+def test_a_seed_that_is_none_is_refused(corpus: Corpus) -> None:
+    with pytest.raises(InputError, match="found random_state=-1; expected a whole number from 0"):
+        WeightedEmbeddingVectorizer(random_state=-1).fit(corpus.texts, corpus.labels)

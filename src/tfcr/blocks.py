@@ -120,8 +120,10 @@ AVERAGINGS: dict[str, Averaging] = {
 
 
 def dampen(counts: sp.csr_array) -> sp.csr_array:
-    """Return 1 + log n for each count."""
-    return sp.csr_array((1 + np.log(counts.data, dtype=np.float32), counts.indices, counts.indptr), counts.shape)
+    """Return 1 + log n for each count; n itself below 1, where the logarithm would turn a word into its opposite."""
+    numbers = counts.data.astype(np.float32)
+    dampened = np.where(numbers < 1, numbers, 1 + np.log(np.maximum(numbers, 1)))
+    return sp.csr_array((dampened, counts.indices, counts.indptr), counts.shape)
 
 
 def squared(matrix: sp.csr_array) -> sp.csr_array:

@@ -40,7 +40,7 @@ BlocksOf = Callable[[DocumentWords, CountsOf], list[Block]]
 
 
 @dataclass(frozen=True)
-class Contestant:
+class PartToFit:
     """A part: what makes its blocks, the heads to pick one of, and whether it sees pairs of words."""
 
     name: str
@@ -66,13 +66,13 @@ class Lesson(NamedTuple):
     targets: Targets
     max_memory: int
 
-    def seen_by(self, part: Contestant) -> "Lesson":
+    def seen_by(self, part: PartToFit) -> "Lesson":
         """Return it as a part sees it: with pairs of words, or without."""
         return self if part.of_pairs else self._replace(documents=self.documents.without_pairs())
 
 
 def fit_parts(
-    parts: Sequence[Contestant], lesson: Lesson, counts: ClassCounts, start: FittedHead | None = None, seed: int = 0
+    parts: Sequence[PartToFit], lesson: Lesson, counts: ClassCounts, start: FittedHead | None = None, seed: int = 0
 ) -> Mixture:
     """Fit all parts and add them up; one part with one head is fitted as it is.
 
@@ -112,9 +112,9 @@ class _Learned(NamedTuple):
     offsets: NDArray[np.float64]
 
 
-def _rehearse(parts: Sequence[Contestant], lessons: Sequence[Lesson], seed: int) -> _Learned:
+def _rehearse(parts: Sequence[PartToFit], lessons: Sequence[Lesson], seed: int) -> _Learned:
     targets = lessons[0].targets
-    folds = _held_out(targets, seed)
+    folds = _held_out(lessons[0].documents, targets, seed)
     rehearsals = [_Rehearsal(part, lesson, folds) for part, lesson in zip(parts, lessons, strict=True)]
     picked = [rehearsal.pick_head() for rehearsal in rehearsals]
     heads = [part.heads[number] for part, number in zip(parts, picked, strict=True)]
@@ -151,27 +151,39 @@ def _added_up(fits: Sequence[FittedHead], factors: NDArray[np.float64], offsets:
 # documents held out ------------------------------------------------------------------------------------------------
 
 
-def _held_out(targets: Targets, seed: int) -> list[NDArray[np.int64]]:
+def _held_out(documents: DocumentWords, targets: Targets, seed: int) -> list[NDArray[np.int64]]:
     """Return the documents to hold out together, each class spread evenly; no class is held out as a whole.
 
-    The only document of a class is never held out.
+    Copies stay together, or a document held out would have been seen. The only document of a class, whatever its
+    copies, is never held out.
     """
-    order = np.random.default_rng(seed).permutation(len(targets.labels))
+    first = _first_copies(documents, targets)
+    order = np.random.default_rng(seed).permutation(np.unique(first))
     order = order[np.argsort(targets.labels[order], kind="stable")]
-    sizes = np.bincount(targets.labels, minlength=targets.n_classes)
+    sizes = np.bincount(targets.labels[order], minlength=targets.n_classes)
     within = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    fold = (within + targets.labels[order]) % FOLDS  # small classes do not all begin with the first fold
-    fold[sizes[targets.labels[order]] < 2] = -1
-    folds = [np.sort(order[fold == number]) for number in range(FOLDS)]
+    fold = np.full(len(first), -1)
+    fold[order] = (within + targets.labels[order]) % FOLDS  # small classes do not all begin with the first fold
+    fold[sizes[targets.labels] < 2] = -1
+    folds = [np.flatnonzero(fold[first] == number) for number in range(FOLDS)]
     enough = int(np.searchsorted(np.cumsum([len(some) for some in folds]), ENOUGH_DOCUMENTS)) + 1
     return [some for some in folds[:enough] if len(some)]
+
+
+def _first_copies(documents: DocumentWords, targets: Targets) -> NDArray[np.int64]:
+    """Return, for each document, the number of the first one of its class with the same words; (n_documents,)."""
+    random = np.random.default_rng(0)  # sums of random numbers are alike only where the words are
+    keys = documents.matrix @ random.integers(1 << 62, size=len(documents.words))
+    keys += random.integers(1 << 62, size=targets.n_classes)[targets.labels]
+    _, first, copy_of = np.unique(keys, return_index=True, return_inverse=True)
+    return first[copy_of]
 
 
 @dataclass(frozen=True)
 class _Rehearsal:
     """A part fitted without the documents of each fold and tried on these; no fit is done twice."""
 
-    part: Contestant
+    part: PartToFit
     lesson: Lesson
     folds: Sequence[NDArray[np.int64]]
     _known: dict[tuple[int, int], Scores] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from tfcr.errors import InputError, look_up
 from tfcr.explain import Explanation, explain_text, top_words
 from tfcr.heads import LINKS, FittedHead, Head, check_class_weight, make_targets, resolve_head
 from tfcr.machine import memory_limit
-from tfcr.mixing import Contestant, Lesson, fit_parts
+from tfcr.mixing import Lesson, PartToFit, fit_parts
 from tfcr.parts import PARTS, Ingredients, Part
 from tfcr.presets import PRESETS
 from tfcr.records import write_classes, write_counts, write_table
@@ -34,6 +34,7 @@ from tfcr.vectors import (
     AnyEmbeddings,
     WeightedEmbeddingVectorizer,
     check_classes,
+    check_seed,
     class_names,
     count_classes,
     vectors_of_words,
@@ -184,7 +185,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         documents = documents.over_words(kept.words)
         targets = make_targets(labels, counts.classes, sample_weight, self.class_weight)
         lesson = Lesson(documents, targets, memory_limit(self.max_memory))
-        parts = self._contestants(kept, embeddings)
+        parts = self._parts_to_fit(kept, embeddings)
         mixture = fit_parts(parts, lesson, kept, self._last_solution(counts.classes), self._seed())
 
         self.classes_ = counts.classes
@@ -212,7 +213,16 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         return self.labels_of(found.scores), LINKS[self.link_](found.scores).max(axis=1), found.unknown_shares
 
     def predict_counted(self, documents: DocumentWords) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Return the class of documents that are counted already, over whatever words, and its probability."""
+        """Return the class of documents that are counted already, over whatever words, and its probability.
+
+        A model with pairs of words needs them counted: together with the training documents by `count`, which leaves
+        out pairs that one document alone holds, or by `table_.count`.
+        """
+        if self.table_.n_pairs and not documents.n_pairs:
+            raise InputError(
+                "found documents counted without the pairs of words that this model knows; expected them counted with "
+                "these, as model.table_.count(texts, tokenizer) does, or give the texts to predict"
+            )
         scores = self.table_.decision(documents.over(self.table_.words, self.table_.n_pairs))
         return self.labels_of(scores), LINKS[self.link_](scores).max(axis=1)
 
@@ -305,6 +315,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         check_blocks(self.blocks, self.averaging)
         check_class_weight(self.class_weight)
         memory_limit(self.max_memory)
+        check_seed(self.random_state)
         self._heads((1.0,))
 
     def _part(self, name: str) -> Part:
@@ -317,7 +328,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         given = strengths if self.C is None else (self.C,)
         return [resolve_head(self.head, C=C, random_state=self.random_state) for C in given]
 
-    def _contestants(self, counts: ClassCounts, embeddings: Embeddings | None) -> list[Contestant]:
+    def _parts_to_fit(self, counts: ClassCounts, embeddings: Embeddings | None) -> list[PartToFit]:
         """Return the parts to fit, with the vectors for the words counted."""
         if "vectors" in self.parts and self.embeddings is not None and embeddings is None:
             raise InputError(
@@ -327,11 +338,11 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         vectors = None if embeddings is None else vectors_of_words(embeddings, counts)
         given = Ingredients(vectors, class_names(counts.classes), self.scheme, self.blocks, self.averaging)
         parts = [(name, self._part(name)) for name in names]
-        return [Contestant(name, part.maker(given), self._heads(part.strengths), part.of_pairs) for name, part in parts]
+        return [PartToFit(name, part.maker(given), self._heads(part.strengths), part.of_pairs) for name, part in parts]
 
     def _seed(self) -> int:
         """Return the seed for which documents are held out: without one given, the same each time."""
-        return self.random_state if isinstance(self.random_state, int) else 0
+        return check_seed(self.random_state) or 0
 
     def _vectorizer(self, embeddings: AnyEmbeddings) -> WeightedEmbeddingVectorizer:
         return WeightedEmbeddingVectorizer(
@@ -389,7 +400,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             "class_weight": [list(pair) for pair in by_class.items()] if isinstance(by_class, Mapping) else by_class,
             "min_count": self.min_count,
             "dimensions": self.dimensions,
-            "random_state": self.random_state if isinstance(self.random_state, int) else None,
+            "random_state": check_seed(self.random_state),
         }
 
 

@@ -40,6 +40,17 @@ def check_classes(classes: Labels) -> None:
         raise InputError(f"found {found}; expected documents of at least two classes")
 
 
+def check_seed(random_state: object) -> int | None:
+    """Return a seed that is a number; None where randomness comes from elsewhere. Refuse what is neither."""
+    try:
+        check_random_state(random_state)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"found random_state={random_state!r}; expected a whole number from 0 to 2**32 - 1, a RandomState or None"
+        ) from None
+    return int(random_state) if isinstance(random_state, int | np.integer) else None
+
+
 class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
     """Turn a matrix of word counts into document vectors weighted by class.
 
@@ -308,6 +319,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
     def _fit_texts(self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None) -> DocumentWords:
         resolve_scheme(self.scheme)
         check_blocks(self.blocks, self.averaging)
+        check_seed(self.random_state)
         texts = check_texts(X)
         labels = check_labels(y, len(texts))
         weights = check_sample_weight(sample_weight, len(texts))

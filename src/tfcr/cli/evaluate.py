@@ -1,19 +1,25 @@
 """``tfcr evaluate``."""
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from tfcr.cli.options import Data, Folds, Json, MinClassSize, Reading, Training, with_options
+from tfcr.cli.options import Data, Folds, Json, MinClassSize, Reading, Training, refuse_given, with_options
 from tfcr.cli.output import note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from tfcr.corpus import Corpus
     from tfcr.evaluation import Evaluation
+    from tfcr.model import TfcrClassifier
+
+FOR_DATA_ONLY = ("scheme", "folds", "min_class_size", "group", *(field.name for field in fields(Training)))
+"""Options that say how to train and to cross-validate; a model is trained already."""
 
 
 @with_options
 def evaluate(
+    context: typer.Context,
     data: Data,
     reading: Reading,
     training: Training,
@@ -46,10 +52,11 @@ def evaluate(
 
     check_target(predictions)
     if is_model(data[0]):
+        refuse_given(context, FOR_DATA_ONLY, f"along with the model {data[0]}, which is trained already")
         corpus, results = _of_model(data[0], reading, data[1:])
     else:
-        corpus = reading.corpus(data)
-        corpus, results = _cross_validated(corpus, training, scheme or [], folds, min_class_size)
+        models = _models(training, scheme or [], data[0])
+        corpus, results = _cross_validated(models, reading.corpus(data), folds, min_class_size, training.seed)
     if predictions:
         _write_predictions(predictions, corpus, results)
     if json:
@@ -70,23 +77,27 @@ def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, di
     return corpus, {path: evaluate_model(model, corpus)}
 
 
-def _cross_validated(
-    corpus: "Corpus", training: Training, schemes: list[str], folds: int, min_class_size: int
-) -> "tuple[Corpus, dict[str, Evaluation]]":
-    from tfcr.evaluation import compare, plan_folds
+def _models(training: Training, schemes: list[str], dataset: str) -> "dict[str, TfcrClassifier]":
     from tfcr.schemes import SCHEMES
 
     names = list(SCHEMES) if schemes == ["all"] else schemes
-    models = {name: training.model(name, corpus.name) for name in names}
-    if not models:
-        models = {training.preset or "best": training.model(None, corpus.name)}
+    if not names:
+        return {training.preset or "best": training.model(None, dataset)}
+    return {name: training.model(name, dataset) for name in names}
+
+
+def _cross_validated(
+    models: "dict[str, TfcrClassifier]", corpus: "Corpus", folds: int, min_class_size: int, seed: int
+) -> "tuple[Corpus, dict[str, Evaluation]]":
+    from tfcr.evaluation import compare, plan_folds
+
     plan = plan_folds(corpus, folds, min_class_size=min_class_size)
     for line in plan.notes:
         note(line)
     if any(model.embeddings == "w2v" and "vectors" in model.parts for model in models.values()):
         note("word2vec is trained once on the texts of all folds, without their labels")
     with progress_bar("cross-validating") as progress:
-        results = compare(models, plan.corpus, folds=plan.folds, seed=training.seed, progress=progress)
+        results = compare(models, plan.corpus, folds=plan.folds, seed=seed, progress=progress)
     return plan.corpus, results
 
 

@@ -4,7 +4,7 @@ A command that takes a parameter of one of these classes gets all its options, t
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Optional, get_type_hints
@@ -31,7 +31,7 @@ Place = Annotated[
     typer.Option("--path", help="Where the files are already: a file, a folder or an archive; nothing is copied."),
 ]
 Again = Annotated[bool, typer.Option("--again", help="Download it anew, even if it is here.")]
-Folds = Annotated[int, typer.Option("--cv", help="Folds of the cross-validation.")]
+Folds = Annotated[int, typer.Option("--cv", help="Folds of the cross-validation.", min=2)]
 OF_PRESET = "the preset's"
 MinClassSize = Annotated[int, typer.Option("--min-class-size", help="Leave out classes with fewer documents.")]
 
@@ -163,7 +163,10 @@ class Training:
         typer.Option("--class-weight", help="balanced or none.", show_default="balanced"),
     ] = None
     min_count: Annotated[float, typer.Option("--min-count", help="Rarer words weigh nothing.")] = 1
-    dimensions: Annotated[int, typer.Option("--dimensions", help="Of word2vec, where trained.", min=1)] = 100
+    dimensions: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--dimensions", help="Of word2vec, where trained.", min=1, show_default="100"),
+    ] = None
     max_memory: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
@@ -172,32 +175,82 @@ class Training:
     ] = None
     seed: Annotated[int, typer.Option("--seed", help="Of all randomness.", min=0)] = 0
 
-    def model(self, scheme: str | None, dataset: str = "") -> "TfcrClassifier":
-        """Return the classifier, not yet trained; a scheme by itself means the paper's method."""
-        from tfcr.corpus import DATASETS
+    def model(self, scheme: str | None, dataset: str) -> "TfcrClassifier":
+        """Return the classifier, not yet trained, or refuse what cannot be or would have no effect.
+
+        A scheme by itself means the paper's method; a dataset may have a tokenizer of its own.
+        """
+        from tfcr.embeddings.known import IN_DOMAIN
+        from tfcr.embeddings.store import check_source
         from tfcr.model import TfcrClassifier
 
+        given = self._given(scheme, dataset)
+        model = TfcrClassifier.from_preset(
+            self.preset or ("paper" if scheme else "best"),
+            **given,
+            min_count=self.min_count,
+            max_memory=self.max_memory,
+            random_state=self.seed,
+        )
+        model.check_parameters()
+        _refuse_idle(model, given)
+        if self.embeddings not in (None, IN_DOMAIN):
+            check_source(self.embeddings)
+        return model
+
+    def _given(self, scheme: str | None, dataset: str) -> dict[str, Any]:
+        """Return the parameters that change the preset's."""
+        from tfcr.corpus import DATASETS
+        from tfcr.embeddings.known import IN_DOMAIN
+
+        parts = None if self.parts is None else tuple(part.strip() for part in self.parts.split(","))
+        asks_for_vectors = parts is not None and "vectors" in parts  # of a preset without, perhaps
         given = {
-            "embeddings": self.embeddings,
-            "parts": tuple(part.strip() for part in self.parts.split(",")) if self.parts else None,
+            "embeddings": IN_DOMAIN if self.embeddings is None and asks_for_vectors else self.embeddings,
+            "parts": parts,
             "scheme": scheme,
             "head": self.head,
             "tokenizer": self.tokenizer or (DATASETS[dataset].tokenizer if dataset in DATASETS else None) or None,
             "averaging": self.averaging,
             "blocks": self.blocks,
             "C": self.strength,
+            "dimensions": self.dimensions,
         }
         parameters: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if self.class_weight is not None:
             parameters["class_weight"] = None if self.class_weight == "none" else self.class_weight
-        return TfcrClassifier.from_preset(
-            self.preset or ("paper" if scheme else "best"),
-            **parameters,
-            min_count=self.min_count,
-            dimensions=self.dimensions,
-            max_memory=self.max_memory,
-            random_state=self.seed,
+        return parameters
+
+
+def _refuse_idle(model: "TfcrClassifier", given: Collection[str]) -> None:
+    """Refuse options that would have no effect on a classifier."""
+    from tfcr.embeddings.known import IN_DOMAIN
+    from tfcr.errors import InputError
+
+    of_vectors = [name for name in ("embeddings", "scheme", "averaging", "blocks", "dimensions") if name in given]
+    if of_vectors and "vectors" not in model.parts:
+        parts = ",".join(model.parts)
+        raise InputError(
+            f"found --{of_vectors[0]}, which is about vectors, and only {parts} to look at; leave it out, or add them: "
+            f"--parts {parts},vectors"
         )
+    if "dimensions" in given and model.embeddings != IN_DOMAIN:
+        raise InputError(
+            f"found --dimensions, which is about word2vec trained on your texts, and --embeddings {model.embeddings}; "
+            "leave out one of them"
+        )
+    if "C" in given and model.head == "ridge":
+        raise InputError("found -C, and --head ridge, which picks its strength by itself; leave out -C")
+
+
+def refuse_given(context: typer.Context, names: Collection[str], why: str) -> None:
+    """Refuse options, by the names of their parameters, that have no effect here, if they were given."""
+    from tfcr.errors import InputError
+
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is not None and source.name != "DEFAULT":
+            raise InputError(f"found {parameter.opts[0]} {why}; leave it out")
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -4,12 +4,13 @@ from typing import Annotated, Optional
 
 import typer
 
-from tfcr.cli.options import Data, Folds, Json, MinClassSize, Reading, Training, with_options
+from tfcr.cli.options import Data, Folds, Json, MinClassSize, Reading, Training, refuse_given, with_options
 from tfcr.cli.output import note, print_json, print_table, progress_bar
 
 
 @with_options
 def train(
+    context: typer.Context,
     data: Data,
     output: Annotated[str, typer.Option("--output", "-o", help="Folder for the model.", show_default=False)],
     reading: Reading,
@@ -36,8 +37,10 @@ def train(
     from tfcr.storage import check_writable
 
     check_writable(output)
+    if no_cv:
+        refuse_given(context, ("folds", "group"), "along with --no-cv, and it is about cross-validation")
+    model = training.model(scheme, data[0])
     corpus = reading.corpus(data)
-    model = training.model(scheme, corpus.name)
     with progress_bar("training") as progress:
         trained = train_and_measure(
             model, corpus, folds=0 if no_cv else folds, min_class_size=min_class_size, progress=progress

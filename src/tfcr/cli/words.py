@@ -1,20 +1,21 @@
 """``tfcr words``."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import fields
+from typing import Annotated, Any
 
 import typer
 
-from tfcr.cli.options import Data, Json, Reading, with_options
+from tfcr.cli.options import Data, Json, Reading, refuse_given, with_options
 from tfcr.cli.output import print_json, print_table
 
-if TYPE_CHECKING:
-    from tfcr.corpus import Corpus
-
 TopWords = dict[Any, list[tuple[str, float]]]
+FOR_DATA_ONLY = ("scheme", "tokenizer", *(field.name for field in fields(Reading)))
+"""Options that a model has no use for."""
 
 
 @with_options
 def words(
+    context: typer.Context,
     data: Data,
     reading: Reading,
     scheme: Annotated[str, typer.Option("--scheme", help="Weighting scheme, for data.")] = "tfcr-log",
@@ -28,21 +29,35 @@ def words(
     tfcr words tickets.csv --label queue --scheme tfcr --top 10
     tfcr words model
     """
-    from tfcr.loading import load
     from tfcr.storage import is_model
 
-    found: TopWords = (
-        load(data[0]).top_words(top) if is_model(data[0]) else _by_weight(reading.corpus(data), scheme, tokenizer, top)
-    )
+    if is_model(data[0]):
+        refuse_given(context, FOR_DATA_ONLY, f"along with the model {data[0]}, whose own words are shown")
+        found = _of_model(data, top)
+    else:
+        found = _by_weight(reading, data, scheme, tokenizer, top)
     if json:
         print_json({str(label): [{"word": word, "value": value} for word, value in ws] for label, ws in found.items()})
     else:
         print_table(("class", "words"), [(label, ", ".join(word for word, _ in ws)) for label, ws in found.items()])
 
 
-def _by_weight(corpus: "Corpus", scheme: str, tokenizer: str, top: int) -> TopWords:
-    from tfcr.counts import ClassCounts
-    from tfcr.schemes import top_weights
+def _of_model(data: list[str], top: int) -> TopWords:
+    from tfcr.errors import InputError
+    from tfcr.loading import load
 
+    if len(data) > 1:
+        raise InputError(f"found the model {data[0]} and {data[1]}; expected a model alone, or data alone")
+    return load(data[0]).top_words(top)
+
+
+def _by_weight(reading: Reading, data: list[str], scheme: str, tokenizer: str, top: int) -> TopWords:
+    from tfcr.counts import ClassCounts
+    from tfcr.schemes import resolve_scheme, top_weights
+    from tfcr.tokenizers import resolve_tokenizer
+
+    resolve_scheme(scheme)
+    resolve_tokenizer(tokenizer)
+    corpus = reading.corpus(data)
     counts = ClassCounts.from_texts(corpus.texts, corpus.labels, tokenizer=tokenizer)
     return top_weights(scheme, counts, top)

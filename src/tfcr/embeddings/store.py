@@ -84,13 +84,10 @@ class Embeddings:
         """
         if str(source) == IN_DOMAIN:
             raise EmbeddingsError(f"{IN_DOMAIN!r} stands for vectors trained on your texts: Embeddings.train(texts)")
+        check_source(source)
         path = Path(source)
-        if not path.exists() and str(source) in KNOWN_MODELS:
-            return cls._load_known(str(source))
         if not path.exists():
-            raise EmbeddingsError(_not_found(str(source)))
-        if not path.is_file():
-            raise EmbeddingsError(f"{path} is a folder; expected a file of word vectors")
+            return cls._load_known(str(source))
         kind = format or detect_format(path)
         reader = look_up(FORMATS, kind, "vector format")
         beside = [word_list_of(path)] if kind == "npy" else []
@@ -257,6 +254,18 @@ class Embeddings:
         if self._source is not None:
             return _load_again, self._source
         return _take_again, (self.words, np.array(self.vectors), self.name)
+
+
+def check_source(source: str | os.PathLike[str]) -> None:
+    """Refuse a path, or a name of KNOWN_MODELS, that no vectors can be loaded from."""
+    path = Path(source)
+    if path.is_file():
+        return
+    if path.exists():
+        raise EmbeddingsError(f"{path} is a folder; expected a file of word vectors")
+    if str(source) not in KNOWN_MODELS:
+        raise EmbeddingsError(_not_found(str(source)))
+    find_known(str(source))
 
 
 def _load_again(source: str, format: str | None) -> Embeddings:

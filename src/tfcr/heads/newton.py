@@ -92,6 +92,10 @@ class NewtonHead:
     C: float = 1.0
     tolerance: float = TOLERANCE
 
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.C) and self.C > 0):
+            raise InputError(f"found C={self.C}; expected a number above 0")
+
     def within(self, tolerance: float) -> "NewtonHead":
         """Return the same, less exact and quicker."""
         return replace(self, tolerance=tolerance)
@@ -100,8 +104,6 @@ class NewtonHead:
         self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
     ) -> Solution:
         """Fit the outputs."""
-        if not (np.isfinite(self.C) and self.C > 0):
-            raise InputError(f"found C={self.C}; expected a number above 0")
         signs = targets.signs(outputs)
         weights = np.float32(self.C) * targets.one_vs_rest_weights(outputs)
         if start is None:

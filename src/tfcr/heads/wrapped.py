@@ -32,9 +32,9 @@ class WrappedHead:
         together = len(outputs) == targets.n_outputs
         labels = targets.labels if together else targets.signs(outputs)[:, 0]
         columns = self._held(features)[:, :-1]
-        fitted = self._seeded()
-        fitted.fit(columns, labels, **self._weights(fitted, targets))
-        coefficients = np.atleast_2d(getattr(fitted, "coef_", np.empty((0, 0))))
+        fitted = self._fitted(columns, labels, targets)
+        found: Any = getattr(fitted, "coef_", np.empty((0, 0)))
+        coefficients = np.atleast_2d(found.toarray() if hasattr(found, "toarray") else found)  # SVC's may be sparse
         if len(coefficients) != len(outputs):
             raise InputError(
                 f"the head {self.estimator!r} has no linear coefficients, one row for each class; "
@@ -43,6 +43,19 @@ class WrappedHead:
         intercepts = np.broadcast_to(np.asarray(fitted.intercept_, np.float64), (len(outputs),))
         self._check_linear(fitted, columns[:200], coefficients.T, intercepts)
         return Solution(coefficients.astype(np.float64).T, np.array(intercepts), self._link(together))
+
+    def _fitted(self, columns: Any, labels: NDArray[Any], targets: Targets) -> Any:
+        estimator = self._seeded()
+        try:
+            estimator.fit(columns, labels, **self._weights(estimator, targets))
+        except TypeError as error:
+            if "sparse" not in str(error).lower():
+                raise
+            raise InputError(
+                f"the head {self.estimator!r} takes no sparse features, as those of words and pairs are; expected one "
+                "that does, such as LogisticRegression or LinearSVC, or the part 'vectors' alone"
+            ) from error
+        return estimator
 
     def _link(self, together: bool) -> str:
         """Return what its scores are: log-odds of all classes, those of each on its own, or mere scores."""
