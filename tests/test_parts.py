@@ -18,12 +18,13 @@ from sklearn.svm import LinearSVC
 
 from tests.conftest import random_corpus
 from tfcr import Embeddings, TfcrClassifier, load
-from tfcr.bytecounts import Batch, ByteCounter, PairLexicon, TermMerger, number_tokens
-from tfcr.documents import DocumentWords, count_terms, count_words
+from tfcr.bytecounts import ByteCounter, Lexicon, PairLexicon, TermMerger, number_tokens
+from tfcr.documents import DocumentWords, count_words
 from tfcr.errors import InputError, ModelError, UnknownNameError
 from tfcr.evaluation import compare, cross_validate
 from tfcr.heads.base import Targets
 from tfcr.mixing import FOLDS, _held_out, _macro_f1, lean, learn_shares
+from tfcr.terms import KnownTerms, count_terms
 from tfcr.tokenizers import TOKENIZERS
 
 
@@ -212,7 +213,7 @@ def test_pairs_are_tf_idf_of_bigrams_with_linear_svc() -> None:
     np.testing.assert_allclose(model.decision_function(texts), expected, atol=2e-2)
 
 
-TEXTS = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd", "é", "!"]), max_size=6).map(" ".join), max_size=8)
+TEXTS = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd", "é", "!", "?!"]), max_size=6).map(" ".join), max_size=8)
 
 
 @given(TEXTS, TEXTS)
@@ -220,7 +221,7 @@ def test_terms_are_those_of_a_count_vectorizer(texts: list[str], others: list[st
     found = count_terms(texts, "signs")
     n_words = len(found.words) - found.n_pairs
     expected = [
-        Counter(tokens) + Counter(map(" ".join, pairwise(token for token in tokens if token != "!")))
+        Counter(tokens) + Counter(map(" ".join, pairwise(token for token in tokens if token not in ("!", "?!"))))
         for tokens in map(str.split, texts)
     ]
     held = Counter(term for counts in expected for term in counts)
@@ -233,9 +234,9 @@ def test_terms_are_those_of_a_count_vectorizer(texts: list[str], others: list[st
         assert {term: count for term, count in zip(found.words, row, strict=True) if count} == {
             term: count for term, count in counts.items() if term in found.words
         }
-    again = count_terms(texts, "signs", found.words, found.n_pairs)
+    again = KnownTerms(found.words, found.n_pairs).count(texts, TOKENIZERS["signs"])
     np.testing.assert_array_equal(again.matrix.toarray(), found.matrix.toarray())
-    elsewhere = count_terms(others, "signs", found.words, found.n_pairs)
+    elsewhere = KnownTerms(found.words, found.n_pairs).count(others, TOKENIZERS["signs"])
     moved = count_terms(others, "signs").over(found.words, found.n_pairs)
     words_alone = slice(0, n_words)
     np.testing.assert_array_equal(moved.matrix.toarray()[:, words_alone], elsewhere.matrix.toarray()[:, words_alone])
@@ -246,36 +247,41 @@ def test_pairs_pass_over_signs_known_or_not() -> None:
     found = count_terms(texts, "signs")
     pairs = ["good really", "so good"]
     assert sorted(found.words[-found.n_pairs :]) == pairs
-    again = count_terms(["good ... really so? good", "good unknown really"], "signs", found.words, found.n_pairs)
+    texts = ["good ... really so? good", "good unknown really"]
+    again = KnownTerms(found.words, found.n_pairs).count(texts, TOKENIZERS["signs"])
     assert again.over(pairs).matrix.toarray().tolist() == [[1, 1], [0, 0]]
 
 
 def test_a_vocabulary_with_pairs_of_signs_is_counted_as_it_was_made() -> None:
     terms = ["!", "bad", "good", "good !", "! bad", "good bad"]
-    found = count_terms(["good! bad", "good? bad"], "signs", terms, 3)
+    found = KnownTerms(terms, 3).count(["good! bad", "good? bad"], TOKENIZERS["signs"])
     assert found.matrix.toarray().tolist() == [[1, 1, 1, 1, 1, 0], [0, 1, 1, 0, 0, 0]]
     pairs = PairLexicon.of(terms, 3, TOKENIZERS["signs"])
     assert not pairs.passed.any()
 
 
 @given(TEXTS, st.integers(1, 2))
-def test_compiled_code_finds_the_same_terms(texts: list[str], threads: int) -> None:
-    plain = count_terms(texts, "signs")
-    words, numbers, lengths = number_tokens(texts, TOKENIZERS["signs"], None, threads)
-    assert list(words) == list(plain.words[: len(words)])
-    assert lengths.tolist() == plain.lengths.tolist()
-    known = words[1:]
-    tokens = [token for text in texts for token in TOKENIZERS["signs"](text)]
-    assert [
-        known[number] if number >= 0 else None for number in number_tokens(texts, TOKENIZERS["signs"], known)[1]
-    ] == [token if token in known else None for token in tokens]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    batch = Batch(starts, numbers, np.ones(len(numbers), np.int32), lengths)
-    merger = TermMerger(PairLexicon.of(plain.words, plain.n_pairs, TOKENIZERS["signs"]))
+def test_compiled_code_finds_the_same_words(texts: list[str], threads: int) -> None:
+    words, numbers, lengths = number_tokens(texts, TOKENIZERS["signs"], threads)
+    documents = [TOKENIZERS["signs"](text) for text in texts]
+    assert list(words) == sorted(set().union(*documents))
+    assert [words[number] for number in numbers] == [token for tokens in documents for token in tokens]
+    assert lengths.tolist() == list(map(len, documents))
+
+
+@given(TEXTS, TEXTS)
+def test_compiled_code_finds_the_same_terms(texts: list[str], others: list[str]) -> None:
+    known, signs = count_terms(texts, "signs"), TOKENIZERS["signs"]
+    plain = KnownTerms(known.words, known.n_pairs).count(others, signs)
+    lexicon = Lexicon.of(known.words[: len(known.words) - known.n_pairs])
+    counter = ByteCounter(signs, lexicon, merging=False, keeping=True)
+    merger = TermMerger(PairLexicon.of(known.words, known.n_pairs, signs))
     for _ in range(2):  # a second batch is counted as the first one is
-        merged = merger.merge(batch)
-        matrix = sp.csr_array((merged.counts, merged.words, merged.starts), plain.matrix.shape)
-        np.testing.assert_array_equal(matrix.toarray(), plain.matrix.toarray())
+        for batch in counter.count(others):
+            merged = merger.merge(batch)
+            matrix = sp.csr_array((merged.counts, merged.words, merged.starts), plain.matrix.shape)
+            np.testing.assert_array_equal(matrix.toarray(), plain.matrix.toarray())
+            assert batch.lengths.tolist() == plain.lengths.tolist()
 
 
 def test_the_fast_path_of_prediction_is_the_plain_one() -> None:

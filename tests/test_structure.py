@@ -23,6 +23,7 @@ STAGES = [
     "tokenizers",
     "bytecounts",
     "documents",
+    "terms",
     "counts",
     "schemes",
     "embeddings",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tfcr.compiled import SEEN, count_documents, fill_pair_slots, fill_slots, merge_terms
 from tfcr.machine import n_threads
-from tfcr.tokenizers import ONE_TOKEN, AnyTokenizer, Tokenizer, signs_to_pass
+from tfcr.tokenizers import ONE_TOKEN, AnyTokenizer, Tokenizer, gives_signs, is_sign, pairs_hold_signs
 from tfcr.wordlist import decode_some, encode_words, pair_numbers, sort_words
 
 T = TypeVar("T", bound=np.generic)
@@ -57,22 +57,12 @@ def count_bytes(
 
 
 def number_tokens(
-    texts: Sequence[str], tokenizer: Tokenizer, vocabulary: Sequence[str] | None = None, threads: int | None = None
+    texts: Sequence[str], tokenizer: Tokenizer, threads: int | None = None
 ) -> tuple[Sequence[str], NDArray[np.int32], NDArray[np.int64]]:
-    """Return the words, the number of every token's word, and the tokens of each document.
-
-    The number is UNKNOWN_WORD or UNKNOWN_SIGN where a word is not known.
-    """
-    lexicon = None if vocabulary is None else Lexicon.of(vocabulary)
-    counters, batches = _count_parts(
-        lambda: ByteCounter(tokenizer, lexicon, merging=False, keeping=True), texts, threads
-    )
-    words, places = (vocabulary, None) if vocabulary is not None else _sorted_union(counters)
-    numbers = [
-        batch.words if places is None else places[part][batch.words]
-        for part, some in enumerate(batches)
-        for batch in some
-    ]
+    """Return the words, the number of every token's word, and the tokens of each document."""
+    counters, batches = _count_parts(lambda: ByteCounter(tokenizer, None, merging=False), texts, threads)
+    words, places = _sorted_union(counters)
+    numbers = [place[batch.words] for place, some in zip(places, batches, strict=True) for batch in some]
     lengths = [batch.lengths for some in batches for batch in some]
     nothing = np.zeros(0, np.int64)
     return words, np.concatenate([nothing.astype(np.int32), *numbers]), np.concatenate([nothing, *lengths])
@@ -160,7 +150,10 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class PairLexicon:
-    """Pairs of words as compiled code looks them up; they are the last of `n_terms`. See `signs_to_pass`."""
+    """Pairs of words as compiled code looks them up; they are the last of `n_terms`.
+
+    `passed` tells which words they pass over, and in the last two places UNKNOWN_SIGN and UNKNOWN_WORD.
+    """
 
     slots: NDArray[np.int64]
     n_terms: int
@@ -173,7 +166,9 @@ class PairLexicon:
         pairs = pair_numbers(terms, n_pairs)
         slots = np.zeros((1 << max(10, (2 * n_pairs).bit_length()), 2), np.int64)
         fill_pair_slots(pairs.astype(np.int32), n_words, slots)
-        return cls(slots, len(terms), signs_to_pass(terms[:n_words], tokenizer, pairs))
+        passed = np.array([*map(is_sign, terms[:n_words]), True, False])
+        passing = gives_signs(tokenizer) and not pairs_hold_signs(terms[n_words:])
+        return cls(slots, len(terms), passed & passing)
 
 
 class TermMerger:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from tfcr.counts import Labels
 from tfcr.errors import InputError
-from tfcr.tokenizers import AnyTokenizer, Token, is_sign, signs_to_pass, token_spans
-from tfcr.wordlist import pair_numbers
+from tfcr.tokenizers import AnyTokenizer, Token, token_spans
 from tfcr.wordtable import WordTable
 
 Spans = dict[str, list[tuple[int, int]]]
@@ -140,9 +139,8 @@ def _spans_of_pairs(found: Sequence[Token], table: WordTable, tokenizer: AnyToke
     """Return where each pair of neighbouring words stands, from the first letter to the last."""
     if not table.n_pairs:
         return {}
-    n_words = len(table.words) - table.n_pairs
-    passed = signs_to_pass(table.words[:n_words], tokenizer, pair_numbers(table.words, table.n_pairs))
+    joined = table.known.joined([token for token, _, _ in found], tokenizer)
     spans: Spans = {}
-    for one, two in pairwise(token for token in found if not (passed.any() and is_sign(token.token))):
+    for one, two in pairwise(found[place] for place in joined):
         spans.setdefault(f"{one.token} {two.token}", []).append((one.start, two.end))
     return spans

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from tfcr.blocks import check_blocks
 from tfcr.card import model_card
 from tfcr.counts import ClassCounts, Labels, Progress, check_labels, check_sample_weight
-from tfcr.documents import DocumentWords, check_texts, count_terms, count_words
+from tfcr.documents import DocumentWords, check_texts, count_words
 from tfcr.embeddings import Embeddings
 from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.errors import InputError, look_up
@@ -29,6 +29,7 @@ from tfcr.presets import PRESETS
 from tfcr.records import write_classes, write_counts, write_table
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.storage import save_folder
+from tfcr.terms import count_terms
 from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.vectors import (
     AnyEmbeddings,

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from tfcr.errors import InputError, MissingExtraError, look_up
 
 DEFAULT_TOKENIZER = "words"
-UNKNOWN_WORD, UNKNOWN_SIGN = -1, -2
-"""What stands for a token that is not known, as in kernels.tokens."""
 
 
 class Token(NamedTuple):
@@ -115,21 +113,12 @@ def gives_signs(tokenizer: AnyTokenizer) -> bool:
 
 def is_sign(token: str) -> bool:
     """Tell whether a token is a sign, if its tokeniser gives any."""
-    return not (token[0].isalnum() or token[0] == "_")  # what is no word character in a regular expression
+    return not (token[:1].isalnum() or token[:1] == "_")  # what is no word character in a regular expression
 
 
-def signs_to_pass(
-    words: Sequence[str], tokenizer: AnyTokenizer, pairs: NDArray[np.int64] | None = None
-) -> NDArray[np.bool_]:
-    """Tell which words pairs pass over, and in the last two places whether they do so over UNKNOWN_SIGN, UNKNOWN_WORD.
-
-    They pass over signs. Where known pairs, (n_pairs, 2), are made of signs too, they do not: the first models with
-    pairs took signs for words.
-    """
-    signs = np.zeros(len(words) + 2, np.bool_)
-    if gives_signs(tokenizer):
-        signs[:-1] = [*map(is_sign, words), True]
-    return signs if pairs is None or not signs[pairs].any() else np.zeros_like(signs)
+def pairs_hold_signs(pairs: Iterable[str]) -> bool:
+    """Tell whether signs are taken for words in pairs, "one two", as the first models with pairs took them."""
+    return any(is_sign(word) for pair in pairs for word in pair.split(" "))
 
 
 def tokenizer_name(tokenizer: str | AnyTokenizer) -> str:

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.blocks import AVERAGINGS, Block, column_starts, dampen
-from tfcr.documents import WORTH_COMPILED_CODE as WORTH_COMPILED_COUNTING
-from tfcr.documents import DocumentWords, count_terms, count_words
+from tfcr.documents import DocumentWords, worth_compiled_code
 from tfcr.heads.base import FittedHead
-from tfcr.tokenizers import AnyTokenizer, Tokenizer
+from tfcr.terms import KnownTerms
+from tfcr.tokenizers import AnyTokenizer
 
 if TYPE_CHECKING:
     from tfcr.bytescores import PackedTable
@@ -80,13 +80,11 @@ class WordTable:
 
     def count(self, texts: Sequence[str], tokenizer: AnyTokenizer) -> DocumentWords:
         """Count the words, and pairs of words, of texts."""
-        if self.n_pairs:
-            return count_terms(texts, tokenizer, self.words, self.n_pairs)
-        return count_words(texts, tokenizer, self.words)
+        return self.known.count(texts, tokenizer)
 
     def score_texts(self, texts: Sequence[str], tokenizer: AnyTokenizer) -> TextScores:
         """Return the scores of texts, and how much of each is not known."""
-        if isinstance(tokenizer, Tokenizer) and tokenizer.table and sum(map(len, texts)) >= WORTH_COMPILED_COUNTING:
+        if worth_compiled_code(tokenizer, texts):
             return TextScores(*self._packed.score_texts(texts, tokenizer))
         documents = self.count(texts, tokenizer)
         return TextScores(self.decision(documents), documents.unknown_shares())
@@ -152,7 +150,13 @@ class WordTable:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be made again, when models are copied to other processes."""
-        return {key: value for key, value in self.__dict__.items() if key not in ("_packed", "_adds_to", "_dampened")}
+        made = "known", "_packed", "_adds_to", "_dampened"
+        return {key: value for key, value in self.__dict__.items() if key not in made}
+
+    @cached_property
+    def known(self) -> KnownTerms:
+        """The words as they are looked up."""
+        return KnownTerms(self.words, self.n_pairs)
 
     @cached_property
     def _packed(self) -> "PackedTable":
