@@ -28,6 +28,7 @@ STAGES = [
     "schemes",
     "embeddings",
     "blocks",
+    "holding",
     "features",
     "vectors",
     "heads",

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from tfcr.blocks import AVERAGINGS, Block, column_starts, document_vectors, empty_blocks, squared, word_shares
 from tfcr.documents import DocumentWords
+from tfcr.errors import InputError
+from tfcr.holding import Cut
 
 Matrix = NDArray[np.float32]
 
@@ -185,40 +187,52 @@ def features_of_views(
     views: Sequence[Sequence[int]],
     sample_weight: NDArray[np.float64],
     max_memory: int,
+    cuts: Sequence[Cut] = (),
 ) -> Iterator[ScaledFeatures]:
     """Yield the features for each view, which is the numbers of the blocks that it sees.
 
     Those of several views are worked out together: they share blocks, and each word's vector is fetched once.
     """
+    cuts = cuts or [Cut(np.arange(len(documents)), blocks)]
     widest = max(column_starts([blocks[number] for number in view])[-1] for view in views)
     together = min(max_memory // 2, SHARED_BYTES) // (4 * max(1, len(documents)) * widest)
     if len(views) == 1 or together < 2 or any(_is_sparse(block) for block in blocks):
         for view in views:
-            yield scaled_features(documents, [blocks[number] for number in view], sample_weight, max_memory)
+            seen = [cut.seeing(view) for cut in cuts]
+            yield scaled_features(documents, [blocks[number] for number in view], sample_weight, max_memory, seen)
         return
     for first in range(0, len(views), together):
         some = views[first : first + together]
         numbers = sorted({number for view in some for number in view})
         shared = [blocks[number] for number in numbers]
-        vectors, empty = _vectors_with_ones(documents, shared), empty_blocks(documents.matrix, shared)
+        vectors, empty = _vectors_with_ones(documents, [cut.seeing(numbers) for cut in cuts])
         columns = _columns(shared)
         for view in some:
             places = np.searchsorted(numbers, view).tolist()
-            seen = np.concatenate([vectors[:, columns[place]] for place in places] + [vectors[:, -1:]], axis=1)
-            yield _scale_held(seen, [shared[place] for place in places], empty[:, places], sample_weight)
+            matrix = np.concatenate([vectors[:, columns[place]] for place in places] + [vectors[:, -1:]], axis=1)
+            yield _scale_held(matrix, [shared[place] for place in places], empty[:, places], sample_weight)
 
 
 def scaled_features(
-    documents: DocumentWords, blocks: Sequence[Block], sample_weight: NDArray[np.float64], max_memory: int
+    documents: DocumentWords,
+    blocks: Sequence[Block],
+    sample_weight: NDArray[np.float64],
+    max_memory: int,
+    cuts: Sequence[Cut] = (),
 ) -> ScaledFeatures:
     """Return the features of documents: held in memory, or computed if they took more than `max_memory` bytes."""
     if all(_is_sparse(block) for block in blocks):
         return _hold_sparse(documents, blocks, sample_weight)
-    n_columns = column_starts(blocks)[-1] + 1
-    empty = empty_blocks(documents.matrix, blocks)
-    if 4 * len(documents) * n_columns <= max_memory:
-        return _scale_held(_vectors_with_ones(documents, blocks), blocks, empty, sample_weight)
-    return _compute(documents, blocks, empty, sample_weight)
+    needed = 4 * len(documents) * (column_starts(blocks)[-1] + 1)
+    if needed <= max_memory:
+        vectors, empty = _vectors_with_ones(documents, cuts or [Cut(np.arange(len(documents)), blocks)])
+        return _scale_held(vectors, blocks, empty, sample_weight)
+    if len(cuts) > 1:
+        raise InputError(
+            f"found features of {needed / 1e9:.1f} GB and max_memory of {max_memory / 1e9:.1f} GB; cross-fitted ones "
+            "are held in memory: expected a larger max_memory, blocks='own', or cross_fit=0"
+        )
+    return _compute(documents, blocks, empty_blocks(documents.matrix, blocks), sample_weight)
 
 
 def _is_sparse(block: Block) -> bool:
@@ -243,11 +257,18 @@ def _sparse_block(documents: DocumentWords, block: Block) -> sp.csr_array:
     return shares if block.vectors is None else sp.csr_array(shares @ block.vectors)
 
 
-def _vectors_with_ones(documents: DocumentWords, blocks: Sequence[Block]) -> Matrix:
-    """Return document vectors, then a column of ones."""
-    matrix = np.ones((len(documents), column_starts(blocks)[-1] + 1), np.float32)
-    document_vectors(documents.matrix, documents.lengths, blocks, out=matrix[:, :-1])
-    return matrix
+def _vectors_with_ones(documents: DocumentWords, cuts: Sequence[Cut]) -> tuple[Matrix, NDArray[np.bool_]]:
+    """Return document vectors, then a column of ones; and which blocks are empty."""
+    matrix = np.ones((len(documents), column_starts(cuts[0].blocks)[-1] + 1), np.float32)
+    if len(cuts) == 1:
+        document_vectors(documents.matrix, documents.lengths, cuts[0].blocks, out=matrix[:, :-1])
+        return matrix, empty_blocks(documents.matrix, cuts[0].blocks)
+    empty = np.zeros((len(documents), len(cuts[0].blocks)), np.bool_)
+    for rows, blocks in cuts:
+        some = documents.rows(rows)
+        matrix[rows, :-1] = document_vectors(some.matrix, some.lengths, blocks)
+        empty[rows] = empty_blocks(some.matrix, blocks)
+    return matrix, empty
 
 
 def _scale_held(

@@ -5,7 +5,7 @@ So documents are held out in turn, every part is fitted on the others, and the s
 scores of the documents held out most likely. They are few, so that some thousand documents are enough to learn them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from tfcr.documents import DocumentWords
 from tfcr.features import score_blocks
 from tfcr.heads import FittedHead, Head, Targets, fit_head
 from tfcr.heads.newton import FAIR, ROUGH, NewtonHead
-from tfcr.parts import CountsOf
+from tfcr.holding import BlocksOf, cross_fitted, make_blocks_from, spread_folds
 
 FOLDS = 5
 ENOUGH_DOCUMENTS = 10_000
@@ -36,17 +36,17 @@ LEANING_COST = 0.005
 """What leaning by 1 must gain in macro-F1 on documents held out: where it gains little, it may be chance."""
 
 Scores = NDArray[np.float64]
-BlocksOf = Callable[[DocumentWords, CountsOf], list[Block]]
 
 
 @dataclass(frozen=True)
 class PartToFit:
-    """A part: what makes its blocks, the heads to pick one of, and whether it sees pairs of words."""
+    """A part: what makes its blocks, the heads to pick one of, whether it sees pairs of words, folds to cross-fit."""
 
     name: str
     blocks: BlocksOf
     heads: Sequence[Head]
     of_pairs: bool = False
+    cross_fit: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,13 @@ def fit_parts(
     """
     seen = [lesson.seen_by(part) for part in parts]
     if len(parts) == 1 and len(parts[0].heads) == 1:
-        made = parts[0].blocks(seen[0].documents, lambda: counts)
-        return Mixture(made, _fit(parts[0].heads[0], seen[0], made, start), {parts[0].name: 1.0}, parts[0].of_pairs)
+        [part], [head] = parts, parts[0].heads
+        made = part.blocks(seen[0].documents, lambda: counts)
+        return Mixture(made, _fit(part, head, seen[0], made, start), {part.name: 1.0}, part.of_pairs)
     learned = _rehearse(parts, seen, seed)
     used = np.flatnonzero(learned.shares).tolist()
     blocks = {number: parts[number].blocks(seen[number].documents, lambda: counts) for number in used}
-    fits = [_fit(_within(learned.heads[number], FAIR), seen[number], blocks[number], None) for number in used]
+    fits = [_fit(parts[number], _within(learned.heads[number], FAIR), seen[number], blocks[number]) for number in used]
     together = _added_up(fits, (learned.shares / learned.spreads)[used], learned.offsets)
     named = {part.name: float(share) for part, share in zip(parts, learned.shares, strict=True)}
     of_pairs = any(parts[number].of_pairs for number in used)
@@ -129,8 +130,13 @@ def _rehearse(parts: Sequence[PartToFit], lessons: Sequence[Lesson], seed: int) 
     return _Learned(heads, shares, spreads, lean(np.tensordot(shares, np.stack(scaled), 1), truth, targets))
 
 
-def _fit(head: Head, lesson: Lesson, blocks: Sequence[Block], start: FittedHead | None) -> FittedHead:
-    return fit_head(head, lesson.documents, blocks, lesson.targets, lesson.max_memory, start)
+def _fit(
+    part: PartToFit, head: Head, lesson: Lesson, blocks: Sequence[Block], start: FittedHead | None = None
+) -> FittedHead:
+    documents, targets = lesson.documents, lesson.targets
+    known = documents, targets.labels, targets.sample_weight
+    cuts = cross_fitted(part.blocks, blocks, *known, part.cross_fit) if part.cross_fit else ()
+    return fit_head(head, documents, blocks, targets, lesson.max_memory, start, cuts)
 
 
 def _within(head: Head, tolerance: float) -> Head:
@@ -152,31 +158,10 @@ def _added_up(fits: Sequence[FittedHead], factors: NDArray[np.float64], offsets:
 
 
 def _held_out(documents: DocumentWords, targets: Targets, seed: int) -> list[NDArray[np.int64]]:
-    """Return the documents to hold out together, each class spread evenly; no class is held out as a whole.
-
-    Copies stay together, or a document held out would have been seen. The only document of a class, whatever its
-    copies, is never held out.
-    """
-    first = _first_copies(documents, targets)
-    order = np.random.default_rng(seed).permutation(np.unique(first))
-    order = order[np.argsort(targets.labels[order], kind="stable")]
-    sizes = np.bincount(targets.labels[order], minlength=targets.n_classes)
-    within = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    fold = np.full(len(first), -1)
-    fold[order] = (within + targets.labels[order]) % FOLDS  # small classes do not all begin with the first fold
-    fold[sizes[targets.labels] < 2] = -1
-    folds = [np.flatnonzero(fold[first] == number) for number in range(FOLDS)]
+    """Return the documents to hold out together, no more than are needed."""
+    folds = spread_folds(documents, targets.labels, FOLDS, seed)
     enough = int(np.searchsorted(np.cumsum([len(some) for some in folds]), ENOUGH_DOCUMENTS)) + 1
-    return [some for some in folds[:enough] if len(some)]
-
-
-def _first_copies(documents: DocumentWords, targets: Targets) -> NDArray[np.int64]:
-    """Return, for each document, the number of the first one of its class with the same words; (n_documents,)."""
-    random = np.random.default_rng(0)  # sums of random numbers are alike only where the words are
-    keys = documents.matrix @ random.integers(1 << 62, size=len(documents.words))
-    keys += random.integers(1 << 62, size=targets.n_classes)[targets.labels]
-    _, first, copy_of = np.unique(keys, return_index=True, return_inverse=True)
-    return first[copy_of]
+    return folds[:enough]
 
 
 @dataclass(frozen=True)
@@ -225,14 +210,8 @@ class _Rehearsal:
     def _try(self, head: Head, fold: NDArray[np.int64]) -> Scores:
         rest = np.setdiff1d(np.arange(len(self.lesson.documents)), fold)
         seen = Lesson(self.lesson.documents.rows(rest), self.lesson.targets.rows(rest), self.lesson.max_memory)
-        weight = seen.targets.sample_weight
-
-        def counts() -> ClassCounts:
-            words = seen.documents.without_pairs()
-            return ClassCounts.from_documents(words, seen.targets.labels, sample_weight=weight)
-
-        blocks = self.part.blocks(seen.documents, counts)
-        fitted = _fit(_within(head, ROUGH), seen, blocks, None)
+        blocks = make_blocks_from(self.part.blocks, seen.documents, seen.targets.labels, seen.targets.sample_weight)
+        fitted = _fit(self.part, _within(head, ROUGH), seen, blocks)
         asked = self.lesson.documents.rows(fold)
         return score_blocks(asked, blocks, fitted.coefficients, fitted.means, fitted.intercepts)
 

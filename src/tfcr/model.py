@@ -22,6 +22,7 @@ from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.errors import InputError, look_up
 from tfcr.explain import Explanation, explain_text, top_words
 from tfcr.heads import LINKS, FittedHead, Head, check_class_weight, make_targets, resolve_head
+from tfcr.holding import check_cross_fit
 from tfcr.machine import memory_limit
 from tfcr.mixing import Lesson, PartToFit, fit_parts
 from tfcr.parts import PARTS, Ingredients, Part
@@ -71,6 +72,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     blocks
         ``all``: each class's classifier sees the blocks of all classes, as in the paper. ``own``: it sees its own
         block, the plain mean, and its share of the weight; cost then grows linearly with the number of classes.
+    cross_fit
+        Folds into which training documents are cut, so that each one's vector is made with the weights that the other
+        folds give; 0: with those of all, itself included.
     C
         Inverse strength of regularisation of ``lr`` and ``svm``, on scaled features. None: picked for each part, on
         documents held out.
@@ -123,6 +127,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
         averaging: str = "weights",
         blocks: str = "all",
+        cross_fit: int = 0,
         C: float | None = 1.0,
         class_weight: str | Mapping[Any, float] | None = "balanced",
         min_count: float = 1,
@@ -139,6 +144,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.tokenizer = tokenizer
         self.averaging = averaging
         self.blocks = blocks
+        self.cross_fit = cross_fit
         self.C = C
         self.class_weight = class_weight
         self.min_count = min_count
@@ -314,6 +320,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         resolve_scheme(self.scheme)
         resolve_tokenizer(self.tokenizer)
         check_blocks(self.blocks, self.averaging)
+        check_cross_fit(self.cross_fit)
         check_class_weight(self.class_weight)
         memory_limit(self.max_memory)
         check_seed(self.random_state)
@@ -339,7 +346,16 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         vectors = None if embeddings is None else vectors_of_words(embeddings, counts)
         given = Ingredients(vectors, class_names(counts.classes), self.scheme, self.blocks, self.averaging)
         parts = [(name, self._part(name)) for name in names]
-        return [PartToFit(name, part.maker(given), self._heads(part.strengths), part.of_pairs) for name, part in parts]
+        return [
+            PartToFit(
+                name=name,
+                blocks=part.maker(given),
+                heads=self._heads(part.strengths),
+                of_pairs=part.of_pairs,
+                cross_fit=self.cross_fit if part.by_class else 0,
+            )
+            for name, part in parts
+        ]
 
     def _seed(self) -> int:
         """Return the seed for which documents are held out: without one given, the same each time."""
@@ -397,6 +413,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             "own_tokenizer": not isinstance(self.tokenizer, str | Tokenizer),
             "averaging": self.averaging,
             "blocks": self.blocks,
+            "cross_fit": self.cross_fit,
             "C": self.C,
             "class_weight": [list(pair) for pair in by_class.items()] if isinstance(by_class, Mapping) else by_class,
             "min_count": self.min_count,

@@ -11,12 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.blocks import Block, make_blocks
-from tfcr.counts import ClassCounts
 from tfcr.documents import DocumentWords
+from tfcr.holding import BlocksOf, CountsOf
 from tfcr.schemes import Scheme, compute_weights
-
-CountsOf = Callable[[], ClassCounts]
-"""Counts by class, worked out only where a part needs them."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +66,23 @@ class Part(NamedTuple):
         What C is picked from where none is given.
     of_pairs
         Whether it sees pairs of neighbouring words.
+    by_class
+        Whether its blocks depend on the classes, so that cross-fitting changes them.
     """
 
     blocks: Callable[[DocumentWords, CountsOf, Ingredients], list[Block]]
     strengths: tuple[float, ...]
     of_pairs: bool = False
+    by_class: bool = False
 
-    def maker(self, given: Ingredients) -> Callable[[DocumentWords, CountsOf], list[Block]]:
+    def maker(self, given: Ingredients) -> BlocksOf:
         """Return what makes its blocks from documents and counts alone."""
         return lambda documents, counts: self.blocks(documents, counts, given)
 
 
 PARTS: dict[str, Part] = {
     # word vectors weighted by class: the paper's method
-    "vectors": Part(vector_blocks, (1.0,)),
+    "vectors": Part(vector_blocks, (1.0,), by_class=True),
     # the words themselves
     "words": Part(word_blocks, (0.1, 0.3, 1.0, 3.0)),
     # words and pairs of neighbouring words

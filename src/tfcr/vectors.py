@@ -19,6 +19,7 @@ from tfcr.documents import DocumentWords, check_texts, count_words
 from tfcr.embeddings import Embeddings
 from tfcr.embeddings.known import IN_DOMAIN
 from tfcr.errors import EmbeddingsError, InputError, TfcrWarning
+from tfcr.holding import CountsOf, check_cross_fit, cross_fitted
 from tfcr.schemes import Scheme, compute_weights, resolve_scheme
 from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
@@ -200,6 +201,10 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         or ``sum`` (nothing).
     blocks
         ``all``: one block for each class. ``own``: the same, the plain mean, and each class's share of the weight.
+    cross_fit
+        Folds into which the texts given to `fit_transform` are cut, so that each one's vector is made with the weights
+        that the other folds give, as scikit-learn's TargetEncoder does it; so ``fit_transform(X, y)`` differs from
+        ``fit(X, y).transform(X)``. 0: with those of all texts, itself included.
     min_count
         Words that occur less often in training weigh nothing.
     dimensions
@@ -237,6 +242,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
         averaging: str = "weights",
         blocks: str = "all",
+        cross_fit: int = 0,
         min_count: float = 1,
         dimensions: int = 100,
         unlabelled: Iterable[str] | None = None,
@@ -247,6 +253,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         self.tokenizer = tokenizer
         self.averaging = averaging
         self.blocks = blocks
+        self.cross_fit = cross_fit
         self.min_count = min_count
         self.dimensions = dimensions
         self.unlabelled = unlabelled
@@ -262,8 +269,16 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
     def fit_transform(
         self, X: Iterable[str], y: Any = None, sample_weight: Iterable[float] | None = None
     ) -> NDArray[np.float32]:
-        """Compute the weights, and return the document vectors of the same texts."""
-        return self.vectors_of(self._fit_texts(X, y, sample_weight))
+        """Compute the weights, and return the document vectors of the same texts, cross-fitted if asked for."""
+        documents, labels, weights = self._fit_texts(X, y, sample_weight)
+        vectors = self.vectors_of(documents)
+        if self.cross_fit:
+            used = np.flatnonzero(weights > 0)
+            some, numbers = documents.rows(used), np.searchsorted(self.classes_, labels[used])
+            for rows, blocks in cross_fitted(self._blocks, self.blocks_, some, numbers, weights[used], self.cross_fit):
+                cut = some.rows(rows)
+                vectors[used[rows]] = document_vectors(cut.matrix, cut.lengths, blocks)
+        return vectors
 
     def transform(self, X: Iterable[str]) -> NDArray[np.float32]:
         """Return the document vectors; float32 of shape (n_documents, n_columns)."""
@@ -292,19 +307,20 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         self.words_ = kept.words
         self.coverage_ = embeddings.coverage(self.counts_)
         self.embeddings_name_ = embeddings.name
-        self.blocks_: list[Block] = make_blocks(
-            self.blocks,
-            compute_weights(self.scheme, kept),
-            vectors_of_words(embeddings, kept),
-            class_names(self.classes_),
-            self.averaging,
-            kept.occurs(),
-        )
-        return documents.over(self.words_)
+        self._vectors = vectors_of_words(embeddings, kept)
+        over_words = documents.over(self.words_)
+        self.blocks_: list[Block] = self._blocks(over_words, lambda: kept)
+        return over_words
 
     def vectors_of(self, documents: DocumentWords) -> NDArray[np.float32]:
         """Return the document vectors of texts counted over `words_`."""
         return document_vectors(documents.matrix, documents.lengths, self.blocks_)
+
+    def _blocks(self, documents: DocumentWords, counts: CountsOf) -> list[Block]:
+        found = counts()
+        weights = compute_weights(self.scheme, found)
+        names = class_names(self.classes_)
+        return make_blocks(self.blocks, weights, self._vectors, names, self.averaging, found.occurs())
 
     def load_or_train(self, texts: list[str], progress: Progress | None = None) -> Embeddings:
         """Return the vectors to use; ``"w2v"`` is trained on these texts."""
@@ -316,9 +332,13 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
             )
         return load_embeddings(self.embeddings)
 
-    def _fit_texts(self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None) -> DocumentWords:
+    def _fit_texts(
+        self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None
+    ) -> tuple[DocumentWords, Labels, NDArray[np.float64]]:
+        """Compute the weights; return what they were computed from, counted over the words that have one."""
         resolve_scheme(self.scheme)
         check_blocks(self.blocks, self.averaging)
+        check_cross_fit(self.cross_fit)
         check_seed(self.random_state)
         texts = check_texts(X)
         labels = check_labels(y, len(texts))
@@ -326,7 +346,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         check_classes(np.unique(labels[weights > 0]))
         documents = count_words(texts, self.tokenizer)
         embeddings = self.load_or_train([text for text, weight in zip(texts, weights, strict=True) if weight > 0])
-        return self.fit_counted(documents, labels, weights, embeddings)
+        return self.fit_counted(documents, labels, weights, embeddings), labels, weights
 
 
 def count_classes(

@@ -154,6 +154,12 @@ class Training:
         Optional[str],  # noqa: UP045
         typer.Option("--blocks", help="Of vectors: all (the paper) or own.", show_default=OF_PRESET),
     ] = None
+    cross_fit: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            "--cross-fit", help="Of vectors: folds whose weights come from the other folds.", min=0, show_default="0"
+        ),
+    ] = None
     strength: Annotated[
         Optional[float],  # noqa: UP045
         typer.Option("-C", help="Inverse strength of regularisation of svm and lr.", show_default=OF_PRESET),
@@ -213,6 +219,7 @@ class Training:
             "tokenizer": self.tokenizer or (DATASETS[dataset].tokenizer if dataset in DATASETS else None) or None,
             "averaging": self.averaging,
             "blocks": self.blocks,
+            "cross_fit": self.cross_fit,
             "C": self.strength,
             "dimensions": self.dimensions,
         }
@@ -227,7 +234,8 @@ def _refuse_idle(model: "TfcrClassifier", given: Collection[str]) -> None:
     from tfcr.embeddings.known import IN_DOMAIN
     from tfcr.errors import InputError
 
-    of_vectors = [name for name in ("embeddings", "scheme", "averaging", "blocks", "dimensions") if name in given]
+    about_vectors = "embeddings", "scheme", "averaging", "blocks", "cross_fit", "dimensions"
+    of_vectors = [name.replace("_", "-") for name in about_vectors if name in given]
     if of_vectors and "vectors" not in model.parts:
         parts = ",".join(model.parts)
         raise InputError(

@@ -13,6 +13,7 @@ from tfcr.counts import Labels
 from tfcr.documents import DocumentWords
 from tfcr.errors import InputError
 from tfcr.features import Features, features_of_views
+from tfcr.holding import Cut
 from tfcr.machine import memory_limit
 
 
@@ -184,6 +185,7 @@ def fit_head(
     targets: Targets,
     max_memory: int | None = None,
     start: FittedHead | None = None,
+    cuts: Sequence[Cut] = (),
 ) -> FittedHead:
     """Fit each output on the blocks it sees; outputs that see the same are fitted together.
 
@@ -201,6 +203,8 @@ def fit_head(
         The bytes that features may take; if they took more, they are not held in memory.
     start
         What was learned from a like problem: other strength, fewer documents. One of another shape is not used.
+    cuts
+        What to make the documents' vectors with, if not with `blocks`: see `cross_fitted`.
     """
     limit = memory_limit() if max_memory is None else max_memory
     n_columns = column_starts(blocks)[-1]
@@ -209,7 +213,7 @@ def fit_head(
     if start is not None and start.coefficients.shape != coefficients.shape:
         start = None
     views = _views(blocks, targets.n_outputs)
-    features = features_of_views(documents, blocks, [seen for _, seen in views], targets.sample_weight, limit)
+    features = features_of_views(documents, blocks, [seen for _, seen in views], targets.sample_weight, limit, cuts)
     for (outputs, seen), scaled in zip(views, features, strict=True):
         columns = _columns_of(blocks, seen)
         place = np.ix_(columns, np.array(outputs))

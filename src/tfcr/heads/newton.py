@@ -25,7 +25,7 @@ from tfcr.machine import in_parallel, n_threads
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
 
-WORTH_COMPILED_CODE: dict[type[Features], int] = {HeldFeatures: 20_000_000, SparseFeatures: 300_000}
+WORTH_COMPILED_CODE: dict[type[Features], int] = {HeldFeatures: 5_000_000, SparseFeatures: 300_000}
 """Numbers of the features × outputs from which the SVM starts with compiled code; less is done before it is loaded."""
 TOLERANCE = 1e-4
 """An output is done when a step promises to lower its objective by less than this share of it."""
