@@ -24,13 +24,18 @@ from tfcr.bytescores import pack
 from tfcr.compiled import descend_once, last_row_end
 from tfcr.documents import DocumentWords, count_words
 from tfcr.embeddings import store
-from tfcr.kernels.tokens import END, KEEP, MORE, SKIP
+from tfcr.kernels.tokens import ALONE, END, KEEP, MORE, SIGN, SKIP
 from tfcr.tokenizers import TOKENIZERS
 from tfcr.wordlist import encode_words
 
 NAMES = [name for name, tokenizer in TOKENIZERS.items() if tokenizer.table]
 TEXTS = st.lists(
-    st.one_of(st.text(max_size=30), st.text("aB_9é\u0301\u200dΣİ한,.'- \n\u2028😀\udc80", max_size=40)), max_size=8
+    st.one_of(
+        st.text(max_size=30),
+        st.text("aB_9é\u0301\u200dΣİ한,.'- \n\u2028😀\udc80", max_size=40),
+        st.text("aé9, \u0301\u200b中々か\u3099ーｶﾞ𠀀กิ๑ខ្ម\u0f0bབ⼀한", max_size=40),
+    ),
+    max_size=8,
 )
 
 
@@ -60,6 +65,7 @@ def test_a_given_vocabulary_keeps_its_order(name: str, texts: list[str], vocabul
 def test_every_character_is_treated_as_by_the_plain_path(name: str) -> None:
     texts = [f"a{chr(code)}b{chr(code)}" for code in range(0x3000)] + [f"x{chr(c)}y" for c in range(0x3000, 0x30000, 7)]
     check(name, texts, None, 2)
+    check(name, [f"中{chr(code)}文,{chr(code)}" for code in range(0x20100) if not 0x3500 < code < 0xFA00], None, 2)
 
 
 def test_many_words_in_many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +97,8 @@ def test_the_kernel_and_the_tables_mean_the_same() -> None:
     actions = TOKENIZERS["words"].actions()
     assert [actions[ord(c)] for c in ("a", "_", " ", "\u0301")] == [KEEP, KEEP, END, MORE]
     assert TOKENIZERS["paper"].actions()[ord("_")] == SKIP
+    actions = TOKENIZERS["signs"].actions()
+    assert [actions[ord(c)] for c in ("a", "!", "中", "\u3099", "\u200b")] == [KEEP, SIGN, ALONE, MORE, END]
 
 
 def test_compiled_code_is_kept_for_its_user_alone(tmp_path: Path) -> None:

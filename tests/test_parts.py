@@ -161,6 +161,18 @@ def test_tokens_with_spaces_make_no_pairs_and_are_no_pairs() -> None:
     assert "new york city" not in model.table_.words
 
 
+def test_explanations_of_chinese_show_characters_and_pairs_where_they_stand() -> None:
+    texts = ["港股缩量回调2D", "港股大涨", "倚天屠龙记2D", "屠龙记概览"] * 3
+    model = TfcrClassifier.from_preset("best", parts=["words", "pairs"], embeddings=None)
+    text = "ＮＥＷＳ：港股か\u3099缩量2D"  # composing moves what follows
+    found = model.fit(texts, ["stocks", "stocks", "game", "game"] * 3).explain(text)
+    spans = {word.word: [text[start:end] for start, end in word.spans] for word in found.words}
+    assert spans == {
+        word: [word.replace(" ", "").replace("d", "D")] for word in ("港", "股", "缩", "量", "2d", "港 股", "缩 量")
+    }
+    assert found.unknown == ("ｎｅｗｓ", "：", "が")
+
+
 def test_longer_documents_of_nothing_but_signs_and_letters_fit() -> None:
     counter = ByteCounter(TOKENIZERS["signs"], None)
     for size in (20_000, 39_000, 200_000):
@@ -213,7 +225,8 @@ def test_pairs_are_tf_idf_of_bigrams_with_linear_svc() -> None:
     np.testing.assert_allclose(model.decision_function(texts), expected, atol=2e-2)
 
 
-TEXTS = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd", "é", "!", "?!"]), max_size=6).map(" ".join), max_size=8)
+TOKENS = st.sampled_from(["a", "b", "c", "dd", "é", "!", "?!", "中", "が"])
+TEXTS = st.lists(st.lists(TOKENS, max_size=6).map(" ".join), max_size=8)
 
 
 @given(TEXTS, TEXTS)

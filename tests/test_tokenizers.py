@@ -1,15 +1,21 @@
 import pickle
 import re
+import sys
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tfcr.errors import InputError, UnknownNameError
+from tfcr.kernels.tokens import ALONE
 from tfcr.tokenizers import TOKENIZERS, Token, resolve_tokenizer, token_spans, tokenizer_name
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+TEXTS = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
+    st.text("aéÉİ9, e\u0301\u200b\u200d中豈々か\u3099ーｶﾞ𠀀กิ๑ខ្ម\u0f0bབ한\u1100\u1161\u11ab", max_size=30),
+)
 OWN_RULES = [name for name in TOKENIZERS if name != "jieba"]
 
 
@@ -17,6 +23,7 @@ OWN_RULES = [name for name in TOKENIZERS if name != "jieba"]
     ("name", "expected"),
     [
         ("words", ["don", "t", "e", "mail", "snake_case", "3", "5", "café"]),
+        ("signs", ["don", "'", "t", "e", "-", "mail", "snake_case", "3", ".", "5", "café", "!"]),
         ("paper", ["dont", "email", "snakecase", "35", "café"]),
         ("whitespace", ["Don't", "e-mail", "snake_case", "3.5", "CAFÉ!"]),
     ],
@@ -72,6 +79,60 @@ def test_hangul_jamo_compose() -> None:
     text = "\u1112\u1161\u11ab \u1100\u1173\u11af"
     assert TOKENIZERS["words"](text) == ["한", "글"]
     assert TOKENIZERS["words"].spans(text)[1] == Token("글", 4, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("体验2D巅峰,真好!", "体 验 2d 巅 峰 , 真 好 !"),
+        ("人々は、コーヒーを3杯。", "人 々 は 、 コ ー ヒ ー を 3 杯 。"),
+        ("ﾊﾞｽ〆〇〻ゝヾ㌀", "ﾊ ﾞ ｽ 〆 〇 〻 ゝ ヾ ㌀"),
+        ("𠮷野家\U00031350⼀", "𠮷 野 家 \U00031350 ⼀"),  # planes 2 and 3, and a radical
+        ("か\u3099か\u309a葛\U000e0100城", "が か\u309a 葛\U000e0100 城"),  # marks stay with their character
+        ("한국어 텍스트와漢字", "한국어 텍스트와 漢 字"),
+        ("ㄅㄆㄇ ꀀꀁ हिन्दी・में", "ㄅㄆㄇ ꀀꀁ हिन्दी ・ में"),
+        ("ที่นี่ กำ ๒๕ๆ", "ที่ นี่ ก ำ ๒๕ ๆ"),
+        ("ພາສາ", "ພ າ ສ າ"),
+        ("ភាសា\u200bខ្មែរ។", "ភា សា ខ្ មែ រ ។"),
+        ("မြန်မာ၊ ၁၂", "မြ န် မာ ၊ ၁၂"),
+        ("བོད་ཡིག།", "བོད ཡིག །"),
+        ("new\u200bline", "new line"),
+    ],
+)
+def test_signs_cut_scripts_without_spaces(text: str, expected: str) -> None:
+    assert TOKENIZERS["signs"](text) == expected.split(" ")
+    assert [token for token, _, _ in TOKENIZERS["signs"].spans(text)] == expected.split(" ")
+
+
+NAMES_ALONE = re.compile(
+    "(CJK (UNIFIED|COMPATIBILITY) IDEOGRAPH|CJK RADICAL|KANGXI RADICAL|HANGZHOU NUMERAL|IDEOGRAPHIC NUMBER ZERO"
+    "|(IDEOGRAPHIC|VERTICAL IDEOGRAPHIC|HIRAGANA|KATAKANA) ITERATION MARK"
+    "|HIRAGANA (LETTER|DIGRAPH)|HENTAIGANA LETTER|((CIRCLED|HALFWIDTH) )?KATAKANA (LETTER|DIGRAPH|WO|[AIUEO]$)"
+    "|KATAKANA-HIRAGANA PROLONGED|(THAI|LAO|MYANMAR) (LETTER|CHARACTER|VOWEL) |KHMER (LETTER|INDEPENDENT VOWEL) )"
+)
+NAMES_OF_WORDS = re.compile("LATIN|GREEK|CYRILLIC|HANGUL|DEVANAGARI|TIBETAN|BOPOMOFO|YI |FULLWIDTH|DIGIT|PUNCTUATION")
+
+
+def test_signs_knows_the_scripts_by_their_names() -> None:
+    alone = set(np.flatnonzero(TOKENIZERS["signs"].actions() == ALONE).tolist())
+    for code in range(sys.maxunicode + 1):
+        character, name = chr(code), unicodedata.name(chr(code), "")
+        if unicodedata.category(character) in ("Lo", "Lm", "Nl") and NAMES_ALONE.match(name):
+            assert code in alone, name
+        if NAMES_OF_WORDS.match(name) or unicodedata.category(character)[0] in "MZ":
+            assert code not in alone, name
+
+
+def test_spans_of_single_characters_point_into_the_text() -> None:
+    text = "か\u3099 Cafe\u0301中\u1161国"  # a jamo composes with no ideograph
+    spans = TOKENIZERS["signs"].spans(text)
+    assert [(token, text[start:end]) for token, start, end in spans] == [
+        ("が", "か\u3099"),
+        ("café", "Cafe\u0301"),
+        ("中", "中"),
+        ("\u1161", "\u1161"),
+        ("国", "国"),
+    ]
 
 
 def test_jieba_segments_chinese_and_leaves_out_punctuation() -> None:

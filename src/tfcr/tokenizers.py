@@ -73,6 +73,8 @@ class Tokenizer:
         ['dont', 'panic']
         >>> TOKENIZERS["signs"]("Don't panic! :-)")
         ['don', "'", 't', 'panic', '!', ':-)']
+        >>> TOKENIZERS["signs"]("东京Tower 2号")
+        ['东', '京', 'tower', '2', '号']
         """
         return self.find(self.prepare(text))
 
@@ -109,11 +111,6 @@ def resolve_tokenizer(tokenizer: str | AnyTokenizer) -> AnyTokenizer:
 def gives_signs(tokenizer: AnyTokenizer) -> bool:
     """Tell whether some tokens are signs."""
     return isinstance(tokenizer, Tokenizer) and tokenizer.signs
-
-
-def is_sign(token: str) -> bool:
-    """Tell whether a token is a sign, if its tokeniser gives any."""
-    return not (token[:1].isalnum() or token[:1] == "_")  # what is no word character in a regular expression
 
 
 def pairs_hold_signs(pairs: Iterable[str]) -> bool:
@@ -186,11 +183,17 @@ def _paper_locate(text: str) -> Iterator[Token]:
 @cache
 def word_pattern() -> re.Pattern[str]:
     """Return what the tokeniser `words` takes for a word, in lower case."""
+    return re.compile(rf"\w[\w{_marks()}]*")
+
+
+@cache
+def _marks() -> str:
+    """Return what goes on with a word but begins none, as the inside of a character class."""
     # Python's \w leaves out combining marks, and so would cut the words of Hindi, Tamil or Thai to pieces; nor may
     # the joiners of Persian and Indic scripts end a word. Marks stand in three planes only, which saves a scan.
     planes = (range(0x300, 0x20000), range(0xE0000, min(0xE1000, sys.maxunicode)))
     marks = (chr(code) for plane in planes for code in plane if unicodedata.category(chr(code)).startswith("M"))
-    return re.compile(rf"\w[\w\u200c\u200d{_ranges(marks)}]*")
+    return rf"\u200c\u200d{_ranges(marks)}"
 
 
 def _ranges(characters: Iterable[str]) -> str:
@@ -215,11 +218,46 @@ def _words_locate(text: str) -> Iterator[Token]:
 # signs ---------------------------------------------------------------------------------------------------------
 
 
+# Letters of scripts that put no spaces between words, each a token with the marks that follow it. Source: Scripts.txt
+# of the Unicode Character Database, version 18; marks, digits and punctuation left out. Thai, Lao, Khmer and Myanmar
+# are cut as by UAX #29 where it has no dictionary: whole runs, mostly sentences, would hardly be met again. Not in
+# here: Hangul, which has spaces; Tibetan, which has a dot between syllables (_GAPS); Bopomofo, which spells words out.
+SPACELESS: dict[str, str] = {
+    # radicals; 々〇 and the like; ideographs; planes 2 and 3 as a whole, kept for these and the old seal script
+    "Han": r"\u2e80-\u2fd5\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufad9"
+    r"\U00016fe2\U00016fe3\U00016ff2-\U00016ff6\U00020000-\U0003fffd",
+    "Hiragana": r"\u3041-\u3096\u309d-\u309f\U0001f200",
+    # the last of these: letters in circles, words in squares, those of half width
+    "Katakana": r"\u30a1-\u30fa\u30fd-\u30ff\u31f0-\u31ff\u32d0-\u32fe\u3300-\u3357\uff66-\uff6f\uff71-\uff9d",
+    "old and small kana": r"\U0001aff0-\U0001affe\U0001b000-\U0001b16f",
+    # letters of the script Common which ScriptExtensions.txt gives to these three only: 〆〱〼ー and ｰﾞﾟ of half width
+    "shared": r"\u3006\u3031-\u3035\u303c\u30fc\uff70\uff9e\uff9f",
+    "Thai": r"\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46",
+    "Lao": r"\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd\u0ec0-\u0ec6\u0edc-\u0edf",
+    "Khmer": r"\u1780-\u17b3\u17d7\u17dc",
+    "Myanmar": r"\u1000-\u102a\u103f\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e"
+    r"\ua9e0-\ua9e4\ua9e6-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa76\uaa7a\uaa7e\uaa7f",
+}
+_ALONE_LETTERS = "".join(SPACELESS.values())
+
+# White space, and what does its work: the space of no width (Khmer, Thai) and the dot between syllables of Tibetan.
+_GAPS = r"\s\u200b\u0f0b\u0f0c"
+_WORD_START = re.compile(rf"[\w{_ALONE_LETTERS}]")
+
+
 @cache
 def _signs_pattern() -> re.Pattern[str]:
-    word = word_pattern().pattern
-    inside = word.removeprefix(r"\w[").removesuffix("]*")
-    return re.compile(rf"{word}|[^\s{inside}]+")
+    letter = rf"[^\W{_ALONE_LETTERS}]"
+    mark = rf"(?![\w\0-\x7f])[{_marks()}]"  # what most characters are is sooner seen than that they are no mark
+    word = rf"{letter}+(?:{mark}{letter}*)*+"
+    alone = rf"[{_ALONE_LETTERS}](?:{mark})*+"
+    signs = rf"[^\w{_GAPS}{_marks()}{_ALONE_LETTERS}]+"
+    return re.compile(f"{word}|{alone}|{signs}")
+
+
+def is_sign(token: str) -> bool:
+    """Tell whether a token is a sign, if its tokeniser gives any."""
+    return _WORD_START.match(token) is None
 
 
 def _signs_find(text: str) -> list[str]:
@@ -285,20 +323,25 @@ def _origins(text: str, prepared: str, prepare: Callable[[str], str]) -> tuple[S
 
 
 def _composing_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Cut the text where NFC never joins two characters: before what is neither a mark nor a conjoining jamo."""
+    """Cut the text where NFC never joins two characters."""
     start = 0
     for at in range(1, len(text)):
-        joins = unicodedata.category(text[at]).startswith("M") or "\u1160" <= text[at] <= "\u11ff"
-        if not joins:
+        if not _may_compose(text[at - 1], text[at]):
             yield start, at
             start = at
     if text:
         yield start, len(text)
 
 
+def _may_compose(before: str, character: str) -> bool:
+    """Return whether it is a mark, or a jamo that may become a syllable with the one before."""
+    hangul = "\u1100" <= before <= "\u11ff" or "\uac00" <= before <= "\ud7a3"
+    return unicodedata.category(character).startswith("M") or (hangul and "\u1160" <= character <= "\u11ff")
+
+
 # tables for compiled code ------------------------------------------------------------------------------------------
 
-_END, _MORE, _KEEP, _SKIP, _SIGN = 0, 1, 2, 3, 4
+_END, _MORE, _KEEP, _SKIP, _SIGN, _ALONE = 0, 1, 2, 3, 4, 5
 
 
 @cache
@@ -322,14 +365,13 @@ def _paper_table() -> bytes:
 
 @cache
 def _words_table() -> bytes:
-    inside = word_pattern().pattern.removeprefix(r"\w").removesuffix("*")
-    return _table(_END, (inside, _MORE), (r"\w", _KEEP))
+    return _table(_END, (f"[{_marks()}]", _MORE), (r"\w", _KEEP))
 
 
 @cache
 def _signs_table() -> bytes:
-    inside = word_pattern().pattern.removeprefix(r"\w").removesuffix("*")
-    return _table(_SIGN, (r"\s", _END), (inside, _MORE), (r"\w", _KEEP))
+    marks, alone = f"[{_marks()}]", f"[{_ALONE_LETTERS}]"
+    return _table(_SIGN, (f"[{_GAPS}]", _END), (marks, _MORE), (r"\w", _KEEP), (alone, _ALONE))
 
 
 @cache
@@ -354,7 +396,8 @@ TOKENIZERS: dict[str, Tokenizer] = {
     "paper": Tokenizer("paper", _paper_find, _paper_locate, table=_paper_table),
     # maximal runs of letters, digits, marks and underscores, in lower case
     "words": Tokenizer("words", _words_find, _words_locate, table=_words_table),
-    # these, and runs of what is neither word nor white space: punctuation, emoticons, emoji
+    # these, and runs of what is neither word nor white space: punctuation, emoticons, emoji; and each letter of a
+    # script without spaces by itself
     "signs": Tokenizer("signs", _signs_find, _signs_locate, signs=True, table=_signs_table),
     # for text that is tokenised already: split on white space, keep the case
     "whitespace": Tokenizer("whitespace", str.split, _whitespace_locate, lower=False, table=_whitespace_table),

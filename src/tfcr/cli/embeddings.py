@@ -133,7 +133,7 @@ def train(
     epochs: Annotated[int, typer.Option("--epochs", help="Times to go through the texts.")] = 10,
     skip_gram: Annotated[bool, typer.Option("--skip-gram", help="Instead of CBOW.")] = False,
     min_count: Annotated[int, typer.Option("--min-count", help="Rarer words get no vector.")] = 2,
-    tokenizer: Annotated[str, typer.Option("--tokenizer", help="words, paper, whitespace or jieba.")] = "words",
+    tokenizer: Annotated[str, typer.Option("--tokenizer", help="words, signs, paper, whitespace or jieba.")] = "words",
     seed: Annotated[int, typer.Option("--seed", help="Of all randomness.")] = 0,
 ) -> None:
     """Train word2vec on texts; labels are not needed.

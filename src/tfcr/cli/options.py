@@ -144,7 +144,12 @@ class Training:
     ] = None
     tokenizer: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--tokenizer", help="words, signs, paper, whitespace or jieba.", show_default=OF_PRESET),
+        typer.Option(
+            "--tokenizer",
+            help="words, signs (words, punctuation, single characters of Chinese and Japanese), paper, whitespace or "
+            "jieba.",
+            show_default=OF_PRESET,
+        ),
     ] = None
     averaging: Annotated[
         Optional[str],  # noqa: UP045

@@ -2,7 +2,7 @@
 
 What to do with a character is said by a table over all code points, so that one kernel serves all tokenisers: END ends
 a token, KEEP is appended to it, MORE is appended to one that has begun, SKIP is passed over. SIGN is appended to a
-token of signs: these and words end one another.
+token of signs, which MORE ends: these and words end one another. ALONE begins a token that only MORE is appended to.
 
 A document's tokens are found first and looked up after that, in a loop so short that the processor works at several of
 them at once. What a token is compared with lies beside its slot in the hash table: whether it is a known word is mostly
@@ -17,7 +17,7 @@ from tfcr.kernels.compiling import compiled, inlined
 
 Int = int | np.int64
 
-END, MORE, KEEP, SKIP, SIGN = 0, 1, 2, 3, 4
+END, MORE, KEEP, SKIP, SIGN, ALONE = 0, 1, 2, 3, 4, 5
 UNKNOWN_WORD, UNKNOWN_SIGN = -1, -2
 WORD, FIRST = 0, 1  # columns of slots
 SEEN, ENTRY = 0, 1  # columns of last
@@ -106,17 +106,18 @@ def find_tokens(
             found[there] = text[here]
             here += _ONE
             there += _ONE
-        at, written, signs = np.int64(here), np.int64(there), False
+        at, written, kind = np.int64(here), np.int64(there), KEEP
         while at < end:  # any character
             code, width = code_point(text, at)
             action = actions[code]
-            if action == END or (action == MORE and (signs or written == used)):
+            if action == END or (action == MORE and (kind == SIGN or written == used)):
                 at += width
                 break
-            if written > used and action != SKIP and (action == SIGN) != signs:
+            goes_on = action in (MORE, SKIP) or (action == kind and action != ALONE)
+            if written > used and not goes_on:
                 break
             if action != SKIP:
-                signs = action == SIGN
+                kind = kind if action == MORE else action
                 for offset in range(width):
                     found[written] = text[at + offset]
                     written += 1
@@ -188,7 +189,7 @@ def count_documents(
     seen_before
         The documents of earlier calls: no two documents have the same number in `last`.
     actions
-        One of END, MORE, KEEP, SKIP, SIGN for each code point.
+        One of END, MORE, KEEP, SKIP, SIGN, ALONE for each code point.
     adding
         Whether a word that is not known gets a number, or is passed over.
     merging
