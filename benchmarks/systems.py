@@ -238,7 +238,7 @@ def _peer(classifier: Callable[..., Any], vectors: str | None = None, **given: A
     return System(make, asdict(make()), vectors)
 
 
-OUR_REVISION = 4
+REVISIONS = {"paper": 4, "fast": 5, "best": 4}
 
 
 def _preset(name: str, vectors: str) -> System:
@@ -247,7 +247,7 @@ def _preset(name: str, vectors: str) -> System:
         found: Classifier = TfcrClassifier.from_preset(name, embeddings=source, random_state=0)
         return found
 
-    return System(make, {"preset": PRESETS[name], "random_state": 0}, vectors, ours=True, revision=OUR_REVISION)
+    return System(make, {"preset": PRESETS[name], "random_state": 0}, vectors, ours=True, revision=REVISIONS[name])
 
 
 SYSTEMS: dict[str, System] = {

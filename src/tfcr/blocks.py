@@ -126,8 +126,13 @@ def dampen(counts: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((dampened, counts.indices, counts.indptr), counts.shape)
 
 
+def as_floats(counts: sp.csr_array) -> sp.csr_array:
+    """Return counts as float32; scipy's own function would sort the matrix first."""
+    return sp.csr_array((counts.data.astype(np.float32), counts.indices, counts.indptr), counts.shape)
+
+
 def squared(matrix: sp.csr_array) -> sp.csr_array:
-    """Return the squares of all values; scipy's own function would sort the matrix first."""
+    """Return the squares of all values; scipy's own function would sort it, too."""
     return sp.csr_array((matrix.data * matrix.data, matrix.indices, matrix.indptr), matrix.shape)
 
 
@@ -217,7 +222,7 @@ def document_vectors(
     features = np.empty((counts.shape[0], starts[-1]), np.float32) if out is None else out
     for first, last in _runs_of_blocks(blocks):
         averaging = AVERAGINGS[blocks[first].averaging]
-        numbers = averaging.counts(counts.astype(np.float32))
+        numbers = averaging.counts(as_floats(counts))
         weights = np.stack([block.weights for block in blocks[first:last]], axis=1)
         divisors = averaging.divisors(numbers, averaging.masses(weights), lengths)
         shares = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
@@ -238,7 +243,7 @@ def _runs_of_blocks(blocks: Sequence[Block]) -> list[tuple[int, int]]:
 def word_shares(counts: sp.csr_array, lengths: NDArray[Any], block: Block) -> sp.csr_array:
     """Return count · weight / divisor for each word of each document; its product with the vectors is the block."""
     averaging = AVERAGINGS[block.averaging]
-    numbers = averaging.counts(counts.astype(np.float32))
+    numbers = averaging.counts(as_floats(counts))
     divisors = averaging.divisors(numbers, averaging.masses(block.weights)[:, None], lengths)[:, 0]
     inverse = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
     data = numbers.data * block.weights[numbers.indices] * np.repeat(inverse, np.diff(numbers.indptr))
@@ -278,7 +283,7 @@ def empty_blocks(counts: sp.csr_array, blocks: Sequence[Block]) -> NDArray[np.bo
 
     A short text holds no word of most classes. Its blocks of zeros say nothing, and nothing is to be learned from them.
     """
-    numbers = counts.astype(np.float32)
+    numbers = as_floats(counts)
     empty = np.zeros((counts.shape[0], len(blocks)), np.bool_)
     for number, block in enumerate(blocks):
         if block.averaging == "weights":

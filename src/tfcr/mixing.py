@@ -30,6 +30,8 @@ PICKING_DOCUMENTS = 2_500
 """So many documents held out, and at most two folds of them, are enough to pick the strength of a part."""
 PULL = 1e-3
 """How strongly shares are drawn to 0, so that they stay finite where all is told apart."""
+LEANING_FOLDS = 2
+"""So many folds are enough where there is one part, and only how far to lean is learned from them."""
 LEANINGS = np.linspace(-0.6, 0.6, 25)
 """How much scores may lean to frequent classes, in logarithms of their frequency; below 0, to rare ones."""
 LEANING_COST = 0.005
@@ -121,7 +123,7 @@ def _rehearse(parts: Sequence[PartToFit], lessons: Sequence[Lesson], seed: int) 
     heads = [part.heads[number] for part, number in zip(parts, picked, strict=True)]
     if not folds:
         return _Learned(heads, np.ones(len(parts)), np.ones(len(parts)), np.zeros(targets.n_outputs))
-    n_folds = len(folds) if len(parts) > 1 else rehearsals[0].n_picking
+    n_folds = len(folds) if len(parts) > 1 else min(LEANING_FOLDS, len(folds))
     truth = targets.rows(np.concatenate(folds[:n_folds]))
     scores = [rehearsal.scores(number, n_folds) for rehearsal, number in zip(rehearsals, picked, strict=True)]
     spreads = np.array([_spread(part) for part in scores])

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.blocks import AVERAGINGS, Block, column_starts, dampen
+from tfcr.blocks import AVERAGINGS, Block, as_floats, column_starts, dampen
 from tfcr.documents import DocumentWords, worth_compiled_code
 from tfcr.heads.base import FittedHead
 from tfcr.terms import KnownTerms
@@ -93,7 +93,7 @@ class WordTable:
         """Return the scores of documents counted over `words`; (n_documents, n_outputs)."""
         if documents.matrix.nnz >= WORTH_COMPILED_CODE:
             return self._packed.score_counted(documents, threads)
-        counts = documents.matrix.astype(np.float32)
+        counts = as_floats(documents.matrix)
         decisions = np.empty((counts.shape[0], len(self.intercepts)))
         rows = max(1, CHUNK_BYTES // (16 * len(self.outputs)))
         for start in range(0, len(decisions), rows):
@@ -213,7 +213,7 @@ def collapse(
         intercepts=intercepts,
         n_pairs=documents.n_pairs,
     )
-    divisors = table._divisors(documents.matrix.astype(np.float32), documents.lengths)
+    divisors = table._divisors(as_floats(documents.matrix), documents.lengths)
     return replace(table, typical=np.average(divisors, axis=0, weights=sample_weight).astype(np.float32))
 
 

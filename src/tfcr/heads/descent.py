@@ -50,11 +50,13 @@ def descend(
 class _Descent(ABC):
     """The state of the descent; `inverse`, `duals`, `active` and `limits` as in the kernels.
 
-    It goes on as long as the gap falls to the share `worthwhile` from one look to the next.
+    It goes on as long as the gap falls to the share `worthwhile` from one look to the next. A thread is worth its price
+    for `outputs_a_thread`.
     """
 
     lengths: Matrix
     worthwhile: float
+    outputs_a_thread: int
 
     def __init__(self, features: HeldFeatures | SparseFeatures, signs: Matrix, weights: Matrix) -> None:
         self.features, self.signs, self.weights = features, signs, weights
@@ -63,7 +65,7 @@ class _Descent(ABC):
         self.active = np.ones(signs.shape, np.bool_)
         self.limits = np.full(signs.shape[1], np.inf, np.float32)
         self.random = np.random.default_rng(0)
-        workers = min(n_threads(), signs.shape[1])
+        workers = min(n_threads(), -(-signs.shape[1] // self.outputs_a_thread))
         self.bounds = list(pairwise(np.linspace(0, signs.shape[1], workers + 1).astype(int).tolist()))
 
     @abstractmethod
@@ -106,6 +108,7 @@ class _DenseDescent(_Descent):
     """`planes` are the coefficients; (n_outputs, n_columns)."""
 
     worthwhile = 0.5
+    outputs_a_thread = 1
 
     def __init__(self, features: HeldFeatures, signs: Matrix, weights: Matrix) -> None:
         super().__init__(features, signs, weights)
@@ -127,6 +130,7 @@ class _SparseDescent(_Descent):
     """`parts` are the coefficients, some outputs each: (n_columns, n_some). Newton's steps would cost far more."""
 
     worthwhile = np.inf
+    outputs_a_thread = 8  # those of one column are fetched together: fewer would take as long
 
     def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix) -> None:
         super().__init__(features, signs, weights)
