@@ -159,6 +159,11 @@ def test_tokens_with_spaces_make_no_pairs_and_are_no_pairs() -> None:
     assert model.predict(texts).tolist() == ["p", "p", "q", "q"] * 3
     assert sorted(set(model.table_.words)) == sorted(model.table_.words)
     assert "new york city" not in model.table_.words
+    trained = count_terms(texts, model.tokenizer)
+    asked = model.table_.count(texts, model.tokenizer).over(trained.words)
+    np.testing.assert_array_equal(asked.matrix.toarray(), trained.matrix.toarray())  # "new", "york" is not "new york"
+    [found] = [word for word in model.explain("new|york|new york").words if word.word == "new york"]
+    assert (found.count, found.spans) == (1, ((9, 17),))
 
 
 def test_explanations_of_chinese_show_characters_and_pairs_where_they_stand() -> None:
@@ -314,7 +319,7 @@ def test_the_fast_path_of_prediction_is_the_plain_one() -> None:
 def test_documents_counted_without_pairs_are_refused_by_a_model_of_pairs() -> None:
     corpus = random_corpus(60)
     model = TfcrClassifier(parts=["pairs"], embeddings=None).fit(corpus.texts, corpus.labels)
-    known = model.table_.count(corpus.texts, TOKENIZERS["words"])
+    known = model.table_.count(corpus.texts, model.tokenizer)  # by its name
     assert model.predict_counted(known)[0].tolist() == model.predict(corpus.texts).tolist()
     with pytest.raises(InputError, match="found documents counted without the pairs of words that this model knows"):
         model.predict_counted(count_words(corpus.texts))

@@ -19,7 +19,6 @@ from tfcr.embeddings import Embeddings
 from tfcr.errors import InputError
 from tfcr.model import TfcrClassifier
 from tfcr.parts import PARTS
-from tfcr.tokenizers import resolve_tokenizer
 from tfcr.vectors import check_classes
 
 
@@ -315,8 +314,7 @@ def evaluate(model: TfcrClassifier, corpus: Corpus) -> Evaluation:
     if unknown:
         known = ", ".join(map(str, model.classes_.tolist()))
         raise InputError(f"found the label {unknown[0]!r}, which the model does not know; its classes: {known}")
-    documents = model.table_.count(corpus.texts, resolve_tokenizer(model.tokenizer))
-    predicted, probabilities = model.predict_counted(documents)
+    predicted, probabilities, _ = model.predict_with_unknown(corpus.texts)
     if labels.dtype.kind != predicted.dtype.kind:
         labels, predicted = labels.astype(str), predicted.astype(str)
     score = macro_f1(labels, predicted)

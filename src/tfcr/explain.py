@@ -93,10 +93,11 @@ def explain_text(text: str, table: WordTable, classes: Labels, tokenizer: AnyTok
     scores = _per_class(table.decision(document))[0]
     parts = _per_class(contributions)
     tokens = token_spans(tokenizer, text)
-    spans = _spans_of_words(tokens) | _spans_of_pairs(tokens, table, tokenizer)
+    of_words, of_pairs = _spans_of_words(tokens), _spans_of_pairs(tokens, table, tokenizer)
+    spans = [(of_words if row < table.known.n_words else of_pairs).get(table.words[row], ()) for row in rows]
     words = [
-        WordContribution(table.words[row], int(count), part, tuple(spans.get(table.words[row], ())))
-        for row, count, part in zip(rows, document.matrix.data, parts, strict=True)
+        WordContribution(table.words[row], int(count), part, tuple(where))
+        for row, count, part, where in zip(rows, document.matrix.data, parts, spans, strict=True)
     ]
     best = int(np.argmax(scores))
     words.sort(key=lambda word: (-word.contributions[best], word.word))

@@ -54,13 +54,18 @@ class KnownTerms:
         return (place for place, token in enumerate(tokens) if not (passing and is_sign(token)))
 
     def _words(self, tokens: Iterable[str]) -> Iterator[str]:
-        n_words = len(self.terms) - self.n_pairs
-        return (token for token in tokens if self._numbers.get(token, n_words) < n_words)
+        return (token for token in tokens if self._numbers.get(token, self.n_words) < self.n_words)
 
     def _pairs(self, tokens: Sequence[str], tokenizer: AnyTokenizer) -> Iterator[str]:
-        """Yield the names of pairs; words with a space are in none."""
+        """Yield the names of known pairs; a tokeniser of one's own may give a word that is called like two others."""
         joined = (tokens[place] for place in self.joined(tokens, tokenizer)) if self.n_pairs else ()
-        return (f"{one} {two}" for one, two in pairwise(joined) if " " not in one and " " not in two)
+        names = (f"{one} {two}" for one, two in pairwise(joined))
+        return (name for name in names if self._numbers.get(name, -1) >= self.n_words)
+
+    @cached_property
+    def n_words(self) -> int:
+        """How many terms, the first ones, are words."""
+        return len(self.terms) - self.n_pairs
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -68,7 +73,7 @@ class KnownTerms:
 
     @cached_property
     def _of_signs(self) -> bool:
-        return pairs_hold_signs(self.terms[len(self.terms) - self.n_pairs :])
+        return pairs_hold_signs(self.terms[self.n_words :])
 
 
 def _number_tokens(

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.blocks import AVERAGINGS, Block, as_floats, column_starts, dampen
-from tfcr.documents import DocumentWords, worth_compiled_code
+from tfcr.documents import DocumentWords, check_texts, worth_compiled_code
 from tfcr.heads.base import FittedHead
 from tfcr.terms import KnownTerms
-from tfcr.tokenizers import AnyTokenizer
+from tfcr.tokenizers import AnyTokenizer, resolve_tokenizer
 
 if TYPE_CHECKING:
     from tfcr.bytescores import PackedTable
@@ -78,9 +78,9 @@ class WordTable:
     intercepts: NDArray[np.float64]
     n_pairs: int = 0
 
-    def count(self, texts: Sequence[str], tokenizer: AnyTokenizer) -> DocumentWords:
+    def count(self, texts: Sequence[str], tokenizer: str | AnyTokenizer) -> DocumentWords:
         """Count the words, and pairs of words, of texts."""
-        return self.known.count(texts, tokenizer)
+        return self.known.count(check_texts(texts), resolve_tokenizer(tokenizer))
 
     def score_texts(self, texts: Sequence[str], tokenizer: AnyTokenizer) -> TextScores:
         """Return the scores of texts, and how much of each is not known."""
