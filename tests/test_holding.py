@@ -90,6 +90,12 @@ def test_what_is_no_number_of_folds_is_refused(cross_fit: object) -> None:
         TfcrClassifier(cross_fit=cross_fit).fit(TEXTS, LABELS)  # type: ignore[arg-type]
 
 
+def test_more_folds_than_documents_hold_out_one_of_a_class_at_a_time() -> None:
+    folds = spread_folds(count_words(TEXTS), np.array(LABELS), 10**9, 0)  # empty ones take neither time nor memory
+    held = [[LABELS[number] for number in fold if number != 3] for fold in folds]  # number 3 is a copy of number 1
+    assert sorted(map(sorted, held)) == [[0], [0, 1], [0, 1], [0, 1]]
+
+
 def test_cross_fitted_features_that_do_not_fit_are_refused() -> None:
     corpus = random_corpus(40)
     model = TfcrClassifier(embeddings=random_vectors(corpus), cross_fit=2, max_memory=100)

@@ -54,8 +54,7 @@ def spread_folds(documents: DocumentWords, labels: Labels, n_folds: int, seed: i
     fold = np.full(len(first), -1)
     fold[order] = (within + labels[order]) % n_folds  # small classes do not all begin with the first fold
     fold[sizes[labels] < 2] = -1
-    folds = [np.flatnonzero(fold[first] == number) for number in range(n_folds)]
-    return [some for some in folds if len(some)]
+    return [np.flatnonzero(fold[first] == number) for number in np.unique(fold[fold >= 0])]
 
 
 def _first_copies(documents: DocumentWords, labels: Labels) -> Rows:
