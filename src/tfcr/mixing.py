@@ -42,13 +42,16 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PartToFit:
-    """A part: what makes its blocks, the heads to pick one of, whether it sees pairs of words, folds to cross-fit."""
+    """A part: what makes its blocks, the heads to pick one of, whether it sees pairs of words, folds to cross-fit and
+    the seed for these.
+    """
 
     name: str
     blocks: BlocksOf
     heads: Sequence[Head]
     of_pairs: bool = False
     cross_fit: int = 0
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def _fit(
 ) -> FittedHead:
     documents, targets = lesson.documents, lesson.targets
     known = documents, targets.labels, targets.sample_weight
-    cuts = cross_fitted(part.blocks, blocks, *known, part.cross_fit) if part.cross_fit else ()
+    cuts = cross_fitted(part.blocks, blocks, *known, part.cross_fit, part.seed) if part.cross_fit else ()
     return fit_head(head, documents, blocks, targets, lesson.max_memory, start, cuts)
 
 

@@ -353,6 +353,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 heads=self._heads(part.strengths),
                 of_pairs=part.of_pairs,
                 cross_fit=self.cross_fit if part.by_class else 0,
+                seed=self._seed(),
             )
             for name, part in parts
         ]

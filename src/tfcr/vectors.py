@@ -212,7 +212,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
     unlabelled
         More texts to train word2vec on.
     random_state
-        Seed of that training.
+        Seed of that training, and of the folds.
 
     Attributes
     ----------
@@ -275,7 +275,9 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         if self.cross_fit:
             used = np.flatnonzero(weights > 0)
             some, numbers = documents.rows(used), np.searchsorted(self.classes_, labels[used])
-            for rows, blocks in cross_fitted(self._blocks, self.blocks_, some, numbers, weights[used], self.cross_fit):
+            seed = check_seed(self.random_state) or 0
+            cuts = cross_fitted(self._blocks, self.blocks_, some, numbers, weights[used], self.cross_fit, seed)
+            for rows, blocks in cuts:
                 cut = some.rows(rows)
                 vectors[used[rows]] = document_vectors(cut.matrix, cut.lengths, blocks)
         return vectors

@@ -130,7 +130,7 @@ class _SparseDescent(_Descent):
     """`parts` are the coefficients, some outputs each: (n_columns, n_some). Newton's steps would cost far more."""
 
     worthwhile = np.inf
-    outputs_a_thread = 8  # those of one column are fetched together: fewer would take as long
+    outputs_a_thread = 16  # those of one column are fetched together: fewer would take as long
 
     def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix) -> None:
         super().__init__(features, signs, weights)
