@@ -42,7 +42,7 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PartToFit:
-    """A part: what makes its blocks, the heads to pick one of, whether it sees pairs of words, and folds to cross-fit."""
+    """A part: what makes its blocks, the heads to pick one of, whether it sees pairs of words, folds to cross-fit."""
 
     name: str
     blocks: BlocksOf
