@@ -17,9 +17,9 @@ from tfcr.counts import Progress, check_labels
 from tfcr.documents import DocumentWords
 from tfcr.embeddings import Embeddings
 from tfcr.errors import InputError
+from tfcr.inputs import check_classes
 from tfcr.model import TfcrClassifier
 from tfcr.parts import PARTS
-from tfcr.vectors import check_classes
 
 
 @dataclass(frozen=True)

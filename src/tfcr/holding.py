@@ -16,7 +16,7 @@ from tfcr.documents import DocumentWords
 from tfcr.errors import InputError
 
 Rows = NDArray[np.int64]
-Labels = NDArray[np.int64]
+ClassNumbers = NDArray[np.int64]
 
 CountsOf = Callable[[], ClassCounts]
 """Counts by class, worked out only where they are needed."""
@@ -40,7 +40,7 @@ def check_cross_fit(cross_fit: int) -> None:
         raise InputError(f"found cross_fit={cross_fit!r}; expected a number of folds such as 5, or 0 for none")
 
 
-def spread_folds(documents: DocumentWords, labels: Labels, n_folds: int, seed: int) -> list[Rows]:
+def spread_folds(documents: DocumentWords, labels: ClassNumbers, n_folds: int, seed: int) -> list[Rows]:
     """Return the documents to hold out together, each class spread evenly; no class is held out as a whole.
 
     Copies stay together, or a document held out would have been seen. The only document of a class, whatever its
@@ -57,7 +57,7 @@ def spread_folds(documents: DocumentWords, labels: Labels, n_folds: int, seed: i
     return [np.flatnonzero(fold[first] == number) for number in np.unique(fold[fold >= 0])]
 
 
-def _first_copies(documents: DocumentWords, labels: Labels) -> Rows:
+def _first_copies(documents: DocumentWords, labels: ClassNumbers) -> Rows:
     """Return, for each document, the number of the first one of its class with the same words; (n_documents,)."""
     random = np.random.default_rng(0)  # sums of random numbers are alike only where the words are
     keys = documents.matrix @ random.integers(1 << 62, size=len(documents.words))
@@ -67,7 +67,7 @@ def _first_copies(documents: DocumentWords, labels: Labels) -> Rows:
 
 
 def make_blocks_from(
-    blocks_of: BlocksOf, documents: DocumentWords, labels: Labels, sample_weight: NDArray[np.float64]
+    blocks_of: BlocksOf, documents: DocumentWords, labels: ClassNumbers, sample_weight: NDArray[np.float64]
 ) -> list[Block]:
     """Return the blocks that some documents alone would give."""
 
@@ -81,7 +81,7 @@ def cross_fitted(
     blocks_of: BlocksOf,
     blocks: Sequence[Block],
     documents: DocumentWords,
-    labels: Labels,
+    labels: ClassNumbers,
     sample_weight: NDArray[np.float64],
     n_folds: int,
     seed: int = 0,

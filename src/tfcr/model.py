@@ -23,6 +23,7 @@ from tfcr.errors import InputError, look_up
 from tfcr.explain import Explanation, explain_text, top_words
 from tfcr.heads import LINKS, FittedHead, Head, check_class_weight, make_targets, resolve_head
 from tfcr.holding import check_cross_fit
+from tfcr.inputs import AnyEmbeddings, check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.machine import memory_limit
 from tfcr.mixing import Lesson, PartToFit, fit_parts
 from tfcr.parts import PARTS, Ingredients, Part
@@ -32,15 +33,7 @@ from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.storage import save_folder
 from tfcr.terms import count_terms
 from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
-from tfcr.vectors import (
-    AnyEmbeddings,
-    WeightedEmbeddingVectorizer,
-    check_classes,
-    check_seed,
-    class_names,
-    count_classes,
-    vectors_of_words,
-)
+from tfcr.vectors import WeightedEmbeddingVectorizer
 from tfcr.wordtable import collapse
 
 
