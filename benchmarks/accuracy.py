@@ -19,7 +19,7 @@ from measuring import RESULTS, write_results
 from systems import SYSTEMS
 
 from tfcr.experiment import open_results
-from tfcr.experiment.cells import Cell
+from tfcr.experiment.plan.cells import Cell
 
 DATASETS = {"agnews": 10, "dbpedia": 10, "davidson": 10, "semeval": 10, "20ng": 10, "emoji": 3}
 """How many of the ten folds are run."""

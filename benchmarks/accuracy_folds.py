@@ -15,16 +15,16 @@ from measuring import Seconds
 from numpy.typing import NDArray
 from systems import SYSTEMS, vectors_digest
 
-from tfcr.corpus import load_data
+from tfcr.data import load_data
 from tfcr.errors import look_up
-from tfcr.experiment.cells import Cell
-from tfcr.experiment.entries import digest_of, digest_of_strings
-from tfcr.experiment.folds import Places, Split, cut_folds, training_part
-from tfcr.experiment.processes import Note, Pool, open_pool
-from tfcr.experiment.run import WAITING
-from tfcr.experiment.scoring import confusion_of
-from tfcr.experiment.store import Results, Run
-from tfcr.experiment.trial import FoldResult
+from tfcr.experiment.plan.cells import Cell
+from tfcr.experiment.plan.folds import Places, Split, cut_folds, training_part
+from tfcr.experiment.results.scoring import confusion_of
+from tfcr.experiment.results.store import Results, Run
+from tfcr.experiment.run.entries import digest_of, digest_of_strings
+from tfcr.experiment.run.processes import Note, Pool, open_pool
+from tfcr.experiment.run.runner import WAITING
+from tfcr.experiment.run.trial import FoldResult
 from tfcr.warmup import warm_up
 
 PROTOCOL = 1

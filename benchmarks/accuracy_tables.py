@@ -8,8 +8,8 @@ import numpy as np
 from measuring import versions
 from systems import SYSTEMS
 
-from tfcr.experiment.statistics import corrected_resampled_t
-from tfcr.experiment.store import CellResult, FoldRow
+from tfcr.experiment.results.statistics import corrected_resampled_t
+from tfcr.experiment.results.store import CellResult, FoldRow
 
 BASELINE = "tfidf"
 TIMES = (("train", "cpu"), ("train", "wall"), ("predict", "cpu"), ("predict", "wall"))

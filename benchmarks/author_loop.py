@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
-from tfcr.corpus import ReadOptions
-from tfcr.experiment.corpora import CorpusPlan, PreparedCorpus, open_corpus, prepare_corpus
-from tfcr.experiment.folds import Split, cut_folds
-from tfcr.experiment.profiles import PROFILES
-from tfcr.experiment.request import Word2Vec
-from tfcr.experiment.scoring import macro_f1
-from tfcr.experiment.trial import FoldData, count_training, weigh
-from tfcr.experiment.wordvectors import PrepareVectors, WordVectors, open_vectors, plan_vectors
+from tfcr.data import ReadOptions
+from tfcr.experiment.plan.folds import Split, cut_folds
+from tfcr.experiment.plan.profiles import PROFILES
+from tfcr.experiment.plan.request import Word2Vec
+from tfcr.experiment.results.scoring import macro_f1
+from tfcr.experiment.run.corpora import CorpusPlan, PreparedCorpus, open_corpus, prepare_corpus
+from tfcr.experiment.run.trial import FoldData, count_training, weigh
+from tfcr.experiment.run.vectors import PrepareVectors, WordVectors, open_vectors, plan_vectors
 from tfcr.heads import resolve_head
-from tfcr.machine import memory_limit
-from tfcr.tokenizers import TOKENIZERS
+from tfcr.system.hardware import memory_limit
+from tfcr.text.tokenizers import TOKENIZERS
 
 Weights = dict[str, dict[str, float]]
 

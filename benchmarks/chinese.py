@@ -12,11 +12,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from tfcr.corpus import load_dataset
+from tfcr.data import load_dataset
 from tfcr.evaluation import macro_f1, splits
-from tfcr.tokenizers import TOKENIZERS
+from tfcr.text.tokenizers import TOKENIZERS
 
-SIGNS = TOKENIZERS["signs"]
+SIGNS = TOKENIZERS["symbols"]
 
 
 def with_spaces(text: str) -> list[str]:

@@ -18,7 +18,7 @@ from measuring import in_new_process, write_results
 from speed import GLOVE, vector_file
 
 from tfcr import Embeddings, TfcrClassifier
-from tfcr.corpus import load_dataset
+from tfcr.data import load_dataset
 from tfcr.warmup import warm_up
 
 DOCUMENTS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.test_storage import kill_saves
+from tests.trained.test_format import kill_saves
 
 
 def main(kills: int) -> None:

@@ -8,8 +8,8 @@ import time
 import warnings
 
 from tfcr import SCHEMES, Embeddings, TfcrClassifier
-from tfcr.corpus import load_dataset
-from tfcr.corpus.named import dataset_place
+from tfcr.data import load_dataset
+from tfcr.data.named import dataset_place
 from tfcr.evaluation import cross_validate_prepared, prepare
 
 DATASETS = ("20ng", "semeval", "davidson", "agnews", "dbpedia", "emoji")

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from tfcr import Embeddings, TfcrClassifier
-from tfcr.corpus import load_dataset
+from tfcr.data import load_dataset
 
 PEER = "tfidf+svm"
 

@@ -30,14 +30,14 @@ from scipy.special import rel_entr
 from systems import GLOVE, vector_file
 
 from tfcr import SCHEMES, ClassCounts, Embeddings, TfcrClassifier
-from tfcr.corpus import load_dataset
-from tfcr.documents import DocumentWords
+from tfcr.data import load_dataset
 from tfcr.errors import TfcrWarning
 from tfcr.evaluation import macro_f1
-from tfcr.experiment.folds import Split, cut_folds, sample_documents
-from tfcr.experiment.statistics import corrected_resampled_t, holm
-from tfcr.parts import PARTS, Part, vector_blocks
+from tfcr.experiment.plan.folds import Split, cut_folds, sample_documents
+from tfcr.experiment.results.statistics import corrected_resampled_t, holm
+from tfcr.features.parts import PARTS, Part, vector_blocks
 from tfcr.schemes import Scheme, Weights
+from tfcr.text.documents import CountedDocuments
 
 Floats = NDArray[np.float64]
 
@@ -223,7 +223,7 @@ BEST = (
 def second_part(scheme: str | Scheme) -> Part:
     """Return the part `vectors` with a scheme of its own."""
 
-    def blocks(documents: DocumentWords, counts: Callable[[], ClassCounts], given: Any) -> Any:
+    def blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts], given: Any) -> Any:
         return vector_blocks(documents, counts, replace(given, scheme=scheme))
 
     return Part(blocks, (1.0,))
@@ -276,7 +276,7 @@ class Key(NamedTuple):
 
 STAGES = (
     Stage("Vectors alone", ("vectors",), dict.fromkeys(("davidson", "agnews", "pydocs"), 5), list(TRIALS)),
-    Stage("Preset `best`", ("words", "pairs", "vectors"), dict.fromkeys(OTHERS, 3), BEST),
+    Stage("Preset `best`", ("words", "bigrams", "vectors"), dict.fromkeys(OTHERS, 3), BEST),
 )
 
 
@@ -284,7 +284,7 @@ STAGES = (
 class Data:
     """A dataset, counted, with its folds and vectors."""
 
-    documents: DocumentWords
+    documents: CountedDocuments
     labels: NDArray[np.str_]
     folds: list[Split]
     vectors: Embeddings
@@ -292,7 +292,7 @@ class Data:
     @cached_property
     def vectors_from_prefixes(self) -> Embeddings:
         """The vectors, and those made of them."""
-        return add_prefixes(self.vectors, self.documents.without_pairs().words)
+        return add_prefixes(self.vectors, self.documents.without_bigrams().words)
 
 
 def read(dataset: str, parts: Sequence[str]) -> Data:

@@ -29,15 +29,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from tfcr import ClassCounts, Embeddings, TfcrClassifier
-from tfcr.corpus import load_dataset
-from tfcr.documents import count_words
-from tfcr.features import HeldFeatures
-from tfcr.files import data_folders
+from tfcr.data import load_dataset
+from tfcr.features.matrix import DenseFeatures
 from tfcr.heads import make_targets, resolve_head
 from tfcr.heads.newton import logistic_loss, squared_hinge_loss
 from tfcr.schemes import SCHEMES
-from tfcr.tokenizers import TOKENIZERS, word_pattern
-from tfcr.vectors import WeightedEmbeddingVectorizer
+from tfcr.system.files import data_folders
+from tfcr.text.documents import count_words
+from tfcr.text.tokenizers import TOKENIZERS, word_pattern
+from tfcr.transformers import WeightedEmbeddingVectorizer
 
 GOOGLE_NEWS = "GoogleNews-vectors-negative300-bolukbasi.bin"
 GLOVE = "glove.6B.100d.subset.bin"
@@ -131,7 +131,7 @@ def fit_ours(name: str, X: NDArray[np.float32], y: NDArray[np.int64], C: float) 
     features = np.ones((X.shape[0], X.shape[1] + 1), np.float32)
     features[:, :-1] = X
     targets = make_targets(y, np.arange(20), np.ones(len(y)), "balanced")
-    solution = resolve_head(name, C=C).solve(HeldFeatures(features), targets, list(range(20)))
+    solution = resolve_head(name, C=C).solve(DenseFeatures(features), targets, list(range(20)))
     return np.vstack([solution.coefficients, solution.intercepts])
 
 

@@ -21,10 +21,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from tfcr import PRESETS, Embeddings, TfcrClassifier
-from tfcr.documents import count_words
 from tfcr.evaluation import macro_f1
-from tfcr.files import data_folders
-from tfcr.tokenizers import TOKENIZERS
+from tfcr.system.files import data_folders
+from tfcr.text.documents import count_words
+from tfcr.text.tokenizers import TOKENIZERS
 
 GLOVE = "glove.6B.100d.subset.bin"
 IN_DOMAIN = "w2v"

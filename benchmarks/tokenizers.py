@@ -10,8 +10,8 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
 from tfcr import Embeddings, TfcrClassifier
-from tfcr.corpus import load_dataset
-from tfcr.corpus.named import dataset_place
+from tfcr.data import load_dataset
+from tfcr.data.named import dataset_place
 
 DATASETS = ("20ng", "semeval", "davidson", "agnews", "dbpedia")
 NAMES = ("words", "paper", "whitespace")

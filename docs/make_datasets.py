@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tfcr.corpus import DATASETS
-from tfcr.corpus.datasets import Dataset
+from tfcr.data import DATASETS
+from tfcr.data.datasets.registry import Dataset
 from tfcr.embeddings import KNOWN_MODELS
-from tfcr.embeddings.known import KnownModel
+from tfcr.embeddings.pretrained import KnownModel
 
 TARGET = Path(__file__).with_name("datasets.md")
 

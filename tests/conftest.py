@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tfcr import Embeddings
-from tfcr.corpus import Corpus, read_corpus
+from tfcr.data import Corpus, read_corpus
 
 settings.register_profile("tfcr", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tfcr")

@@ -79,12 +79,12 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def test_every_row_of_the_tables_is_in_the_docs() -> None:
-    from tfcr.corpus import READERS
+    from tfcr.data import READERS
     from tfcr.experiment import PROFILES
-    from tfcr.experiment.tables import TABLE_FORMATS
+    from tfcr.experiment.results.tables import TABLE_FORMATS
     from tfcr.heads import HEADS
     from tfcr.schemes import SCHEMES
-    from tfcr.tokenizers import TOKENIZERS
+    from tfcr.text.tokenizers import TOKENIZERS
 
     text = "\n".join(path.read_text("utf-8") for path in DOCS)
     for name in [*SCHEMES, *HEADS, *TOKENIZERS, *READERS, *PROFILES, *TABLE_FORMATS]:

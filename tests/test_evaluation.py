@@ -7,10 +7,10 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from tfcr import Embeddings, TfcrClassifier
-from tfcr.corpus import Corpus
+from tfcr.data import Corpus
 from tfcr.errors import InputError
 from tfcr.evaluation import compare, cross_validate, evaluate, plan_folds, train_and_measure
-from tfcr.tabular import predict_frame
+from tfcr.predict_table import predict_frame
 
 
 def test_cross_validation_is_scikit_learns(corpus: Corpus, vectors: Embeddings) -> None:

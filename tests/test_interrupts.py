@@ -12,7 +12,7 @@ import pytest
 JOBS = {
     "count": """
 texts = ["some words of text number %d, and more of them" % n for n in range(400_000)] * 3
-from tfcr.documents import count_words
+from tfcr.text.documents import count_words
 print("ready", flush=True)
 while True:
     count_words(texts)
@@ -20,23 +20,23 @@ while True:
     "train": """
 import numpy as np
 from tfcr.heads import make_targets, resolve_head
-from tfcr.features import HeldFeatures
+from tfcr.features.matrix import DenseFeatures
 X = np.random.default_rng(0).normal(size=(12_000, 3_000)).astype(np.float32) / 50
 y = np.arange(12_000) % 20
 targets = make_targets(y, np.arange(20), np.ones(12_000), "balanced")
 print("ready", flush=True)
 while True:
-    resolve_head("svm", C=100.0).solve(HeldFeatures(X), targets, list(range(20)))
+    resolve_head("svm", C=100.0).solve(DenseFeatures(X), targets, list(range(20)))
 """,
     "ridge": """
 import numpy as np
 from tfcr.heads import make_targets, resolve_head
-from tfcr.features import HeldFeatures
+from tfcr.features.matrix import DenseFeatures
 X = np.random.default_rng(0).normal(size=(3_000, 3_000)).astype(np.float32) / 50
 targets = make_targets(np.arange(3_000) % 20, np.arange(20), np.ones(3_000), "balanced")
 print("ready", flush=True)
 while True:
-    resolve_head("ridge", C=1.0).solve(HeldFeatures(X), targets, list(range(20)))
+    resolve_head("ridge", C=1.0).solve(DenseFeatures(X), targets, list(range(20)))
 """,
 }
 

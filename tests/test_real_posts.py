@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tfcr import Embeddings, TfcrClassifier, load
-from tfcr.blocks import AVERAGINGS, BLOCKS
-from tfcr.corpus import Corpus
+from tfcr.data import Corpus
+from tfcr.features.blocks import AVERAGINGS, BLOCKS
 
 pytestmark = pytest.mark.slow
 

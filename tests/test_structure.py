@@ -1,6 +1,7 @@
 """The shape of the project: public names, one direction of imports, one row in one table."""
 
 import ast
+import graphlib
 import re
 from pathlib import Path
 
@@ -10,77 +11,70 @@ import tfcr
 
 SOURCE = Path(tfcr.__file__).parent
 
-STAGES = [
-    "kernels",
-    "errors",
-    "machine",
-    "files",
-    "download",
-    "archives",
-    "compiled",
-    "wordlist",
-    "corpus",
-    "characters",
-    "tokenizers",
-    "bytecounts",
-    "documents",
-    "terms",
-    "counts",
-    "schemes",
-    "embeddings",
-    "blocks",
-    "holding",
-    "features",
-    "inputs",
-    "vectors",
-    "heads",
-    "bytescores",
-    "wordtable",
-    "parts",
-    "mixing",
-    "explain",
-    "storage",
-    "records",
-    "card",
-    "presets",
-    "model",
-    "loading",
-    "evaluation",
-    "tabular",
-    "warmup",
-    "experiment",
-    "report",
-    "cli",
-    "__main__",
+LAYERS = [
+    {"errors", "kernels"},
+    {"system"},
+    {"text", "data"},
+    {"schemes", "embeddings"},
+    {"features"},
+    {"heads"},
+    {"trained"},
+    {"classifier", "loading", "transformers", "presets"},
+    {"evaluation", "predict_table"},
+    {"experiment"},
+    {"cli", "report", "warmup", "__main__"},
 ]
+"""From the bottom up; a unit is a folder or a module of ``tfcr`` itself."""
 
 
-def stage_of(module: str) -> str:
+def unit_of(module: str) -> str:
     return module.split(".")[1] if "." in module else module
 
 
-def imported_stages(file: Path) -> set[str]:
+def layer_of(unit: str) -> int:
+    return next(number for number, layer in enumerate(LAYERS) if unit in layer)
+
+
+def imported_units(file: Path) -> set[str]:
     modules = []
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "tfcr":
             modules.append(node.module or "")
         elif isinstance(node, ast.Import):
             modules += [name.name for name in node.names if name.name.split(".")[0] == "tfcr"]
-    return {stage_of(module) for module in modules}
+    return {unit_of(module) for module in modules}
 
 
-def test_every_module_is_a_stage() -> None:
+def unit_of_file(file: Path) -> str:
+    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+FILES = [file for file in sorted(SOURCE.rglob("*.py")) if unit_of_file(file) != "__init__"]
+
+
+def test_every_unit_is_in_one_layer() -> None:
     found = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert found - {"__init__"} == set(STAGES)
+    units = [unit for layer in LAYERS for unit in layer]
+    assert sorted(found - {"__init__"}) == sorted(units)
 
 
-@pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda file: str(file.relative_to(SOURCE)))
-def test_a_module_imports_only_from_stages_before_it(file: Path) -> None:
-    stage = file.relative_to(SOURCE).parts[0].removesuffix(".py")
-    if stage == "__init__":
-        return
-    allowed = set(STAGES[: STAGES.index(stage) + 1])
-    assert imported_stages(file) <= allowed
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_a_module_imports_only_from_its_layer_and_those_below(file: Path) -> None:
+    layer = layer_of(unit_of_file(file))
+    above = {unit for unit in imported_units(file) if layer_of(unit) > layer}
+    assert not above
+
+
+def test_units_of_one_layer_do_not_import_each_other_in_a_circle() -> None:
+    graph: dict[str, set[str]] = {}
+    for file in FILES:
+        graph.setdefault(unit_of_file(file), set()).update(imported_units(file) - {unit_of_file(file)})
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+def test_kernels_import_nothing_of_ours() -> None:
+    for file in (SOURCE / "kernels").glob("*.py"):
+        assert imported_units(file) <= {"kernels"}
 
 
 def test_public_names() -> None:

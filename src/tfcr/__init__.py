@@ -4,26 +4,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfcr.counts import ClassCounts
+    from tfcr.classifier import TfcrClassifier
     from tfcr.embeddings import Embeddings
     from tfcr.errors import TfcrError, TfcrWarning
     from tfcr.loading import load
-    from tfcr.model import TfcrClassifier
     from tfcr.presets import PRESETS
     from tfcr.schemes import SCHEMES
-    from tfcr.vectors import WeightedEmbeddingTransformer, WeightedEmbeddingVectorizer
+    from tfcr.text.class_counts import ClassCounts
+    from tfcr.transformers import WeightedEmbeddingTransformer, WeightedEmbeddingVectorizer
 
 # Loaded when first used, so that ``tfcr --help`` need not wait for scikit-learn.
 _HOMES = {
     "PRESETS": "tfcr.presets",
     "SCHEMES": "tfcr.schemes",
-    "ClassCounts": "tfcr.counts",
+    "ClassCounts": "tfcr.text.class_counts",
     "Embeddings": "tfcr.embeddings",
-    "TfcrClassifier": "tfcr.model",
+    "TfcrClassifier": "tfcr.classifier",
     "TfcrError": "tfcr.errors",
     "TfcrWarning": "tfcr.errors",
-    "WeightedEmbeddingTransformer": "tfcr.vectors",
-    "WeightedEmbeddingVectorizer": "tfcr.vectors",
+    "WeightedEmbeddingTransformer": "tfcr.transformers",
+    "WeightedEmbeddingVectorizer": "tfcr.transformers",
     "load": "tfcr.loading",
 }
 

@@ -12,14 +12,14 @@ from sklearn.base import clone
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from tfcr.corpus import Corpus
-from tfcr.counts import Progress, check_labels
-from tfcr.documents import DocumentWords
+from tfcr.classifier import TfcrClassifier
+from tfcr.data import Corpus
 from tfcr.embeddings import Embeddings
 from tfcr.errors import InputError
-from tfcr.inputs import check_classes
-from tfcr.model import TfcrClassifier
-from tfcr.parts import PARTS
+from tfcr.features.checks import check_classes
+from tfcr.features.parts import PARTS
+from tfcr.text.class_counts import Progress, check_labels
+from tfcr.text.documents import CountedDocuments
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _without(corpus: Corpus, labels: set[Any]) -> Corpus:
 class Prepared:
     """What all models and folds share: counted documents and vectors."""
 
-    documents: DocumentWords
+    documents: CountedDocuments
     labels: NDArray[Any]
     embeddings: Embeddings | None
 
@@ -254,7 +254,7 @@ def compare(
 
 def _needs(model: TfcrClassifier) -> tuple[Any, ...]:
     """Return what the words and vectors of a model depend on."""
-    pairs = any(PARTS[name].of_pairs for name in model.parts)
+    pairs = any(PARTS[name].uses_bigrams for name in model.parts)
     vectors = (str(model.embeddings), model.dimensions, model.random_state) if "vectors" in model.parts else None
     return model.tokenizer, pairs, vectors
 

@@ -4,12 +4,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tfcr.classifier import TfcrClassifier
 from tfcr.errors import InputError, ModelError, look_up
 from tfcr.heads import LINKS
-from tfcr.model import TfcrClassifier
-from tfcr.records import read_classes, read_counts, read_table
-from tfcr.storage import load_folder
-from tfcr.tokenizers import TOKENIZERS, AnyTokenizer
+from tfcr.text.tokenizers import TOKENIZERS, AnyTokenizer
+from tfcr.trained.codec import read_classes, read_counts, read_table
+from tfcr.trained.format import load_folder
+
+RENAMED = {"pairs": "bigrams", "signs": "symbols"}
+"""What older models call it, and what it is called now."""
 
 
 def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None) -> TfcrClassifier:
@@ -28,13 +31,13 @@ def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None)
     try:
         model = TfcrClassifier(**_restored(dict(config["settings"]), tokenizer))
         model.classes_ = read_classes(config["classes"])
-        averagings, n_pairs = tuple(config["averagings"]), config.get("pairs", 0)
-        model.table_ = read_table(data["table"], averagings, len(model.classes_), n_pairs)
+        averagings, n_bigrams = tuple(config["averagings"]), config.get("bigrams", config.get("pairs", 0))
+        model.table_ = read_table(data["table"], averagings, len(model.classes_), n_bigrams)
         model.counts_ = read_counts(data["counts"], model.classes_) if "counts" in data else None
         look_up(LINKS, config["link"], "link")
         model.link_ = config["link"]
         model.training_ = dict(config["training"])
-        model.shares_ = dict(model.training_.get("shares") or {"vectors": 1.0})
+        model.part_weights_ = dict(model.training_.get("shares") or {"vectors": 1.0})
     except ModelError as error:
         raise ModelError(f"{folder} is damaged: {error}; get or save the model again") from None
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -59,7 +62,8 @@ def _restored(settings: dict[str, Any], tokenizer: AnyTokenizer | None) -> dict[
     """Return the parameters that `_settings` wrote."""
     del settings["own_tokenizer"]
     if "parts" in settings:
-        settings["parts"] = tuple(settings["parts"])
+        settings["parts"] = tuple(RENAMED.get(part, part) for part in settings["parts"])
+    settings["tokenizer"] = RENAMED.get(settings["tokenizer"], settings["tokenizer"])
     if tokenizer is not None:
         settings["tokenizer"] = tokenizer
     else:

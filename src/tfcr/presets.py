@@ -16,7 +16,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # Words alone, punctuation and the characters of Chinese among them, at a strength picked inside the training data:
     # about what TF-IDF with LinearSVC costs.
     "fast": {
-        "tokenizer": "signs",
+        "tokenizer": "symbols",
         "parts": ("words",),
         "embeddings": None,
         "head": "svm",
@@ -25,8 +25,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     # Words, pairs of words and weighted vectors, each with the share that documents held out say it deserves.
     "best": {
-        "tokenizer": "signs",
-        "parts": ("words", "pairs", "vectors"),
+        "tokenizer": "symbols",
+        "parts": ("words", "bigrams", "vectors"),
         "scheme": "tfcr-log",
         "head": "svm",
         "averaging": "weights",

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.counts import ClassCounts
 from tfcr.errors import InputError, look_up
+from tfcr.text.class_counts import ClassCounts
 
 Weights = NDArray[np.float32]
 Scheme = Callable[..., Weights]

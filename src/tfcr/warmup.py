@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from tfcr.compiled import last_row_end
-from tfcr.documents import count_words
+from tfcr.classifier import TfcrClassifier
 from tfcr.embeddings import Embeddings
-from tfcr.model import TfcrClassifier
-from tfcr.vectors import WeightedEmbeddingVectorizer
+from tfcr.system.native import last_row_end
+from tfcr.text.documents import count_words
+from tfcr.transformers import WeightedEmbeddingVectorizer
 
 N_DOCUMENTS, N_CLASSES, N_WORDS, DIMENSIONS = 20_000, 10, 2_000, 64
 

@@ -9,7 +9,7 @@ from tfcr.cli.options import Again, Json, Place
 from tfcr.cli.output import note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
-    from tfcr.download import Download
+    from tfcr.system.download import Download
 
 app = typer.Typer(help="Datasets that have a name: which there are, what they are, getting them.", no_args_is_help=True)
 
@@ -23,8 +23,8 @@ def list_datasets(json: Json = False) -> None:
     \b
     tfcr datasets list
     """
-    from tfcr.corpus.datasets import DATASETS
-    from tfcr.corpus.named import state_of
+    from tfcr.data.datasets.registry import DATASETS
+    from tfcr.data.named import state_of
 
     columns = ("name", "documents", "classes", "what", "in the paper", "state")
     rows = [
@@ -44,8 +44,8 @@ def info(name: Name, path: Place = None, json: Json = False) -> None:
     \b
     tfcr datasets info pydocs
     """
-    from tfcr.corpus.datasets import DATASETS
-    from tfcr.corpus.named import READY, how_to_get, state_of
+    from tfcr.data.datasets.registry import DATASETS
+    from tfcr.data.named import READY, how_to_get, state_of
     from tfcr.errors import look_up
 
     dataset = look_up(DATASETS, name, "dataset")
@@ -87,7 +87,7 @@ def _count(name: str, path: Optional[str]) -> dict[str, Any]:  # noqa: UP045
     """Count the documents of each class, without holding them."""
     from collections import Counter
 
-    from tfcr.corpus import dataset_rows
+    from tfcr.data import dataset_rows
 
     sizes = Counter(row.label for row in dataset_rows(name, path) if row.label and row.text)
     return {"documents": sizes.total(), "classes": sizes}
@@ -100,7 +100,7 @@ def fetch(name: Name, path: Place = None, again: Again = False, json: Json = Fal
     \b
     tfcr datasets fetch pydocs
     """
-    from tfcr.corpus import fetch_dataset
+    from tfcr.data import fetch_dataset
 
     with progress_bar(f"fetching {name}", in_bytes=True) as progress:
         place = fetch_dataset(name, path, again=again, progress=progress, tell=note)

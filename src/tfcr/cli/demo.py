@@ -18,12 +18,12 @@ def demo(
     \b
     tfcr demo
     """
+    from tfcr.classifier import TfcrClassifier
     from tfcr.cli.explain import print_explanation
-    from tfcr.corpus import load_dataset
+    from tfcr.data import load_dataset
     from tfcr.evaluation import compare, fit_on, prepare
-    from tfcr.model import TfcrClassifier
     from tfcr.schemes import SCHEMES
-    from tfcr.storage import check_writable
+    from tfcr.trained.format import check_writable
 
     check_writable(output)
     corpus = load_dataset("pydocs")

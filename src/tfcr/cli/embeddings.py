@@ -9,7 +9,7 @@ from tfcr.cli.options import Again, Data, Json, Place, Reading, with_options
 from tfcr.cli.output import note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
-    from tfcr.embeddings.known import KnownModel
+    from tfcr.embeddings.pretrained import KnownModel
 
 app = typer.Typer(help="Word vectors: which there are, getting them, convert, train.", no_args_is_help=True)
 
@@ -27,7 +27,7 @@ def list_known(json: Json = False) -> None:
     tfcr embeddings list
     """
     from tfcr.embeddings import KNOWN_MODELS
-    from tfcr.embeddings.known import is_ready
+    from tfcr.embeddings.pretrained import is_ready
 
     if json:
         print_json([{"name": name, **asdict(model), "ready": is_ready(name)} for name, model in KNOWN_MODELS.items()])
@@ -59,7 +59,7 @@ def fetch(
     \b
     tfcr embeddings fetch wglove-50
     """
-    from tfcr.embeddings.known import fetch_known
+    from tfcr.embeddings.pretrained import fetch_known
 
     with progress_bar(f"fetching {name}", in_bytes=True) as progress:
         file = fetch_known(name, path, again=again, progress=progress, tell=note)
@@ -85,9 +85,9 @@ def info(
     \b
     tfcr embeddings info glove.6B.100d.txt --data tickets.csv
     """
-    from tfcr.corpus.named import load_texts
-    from tfcr.counts import ClassCounts
+    from tfcr.data.named import load_texts
     from tfcr.embeddings import Embeddings
+    from tfcr.text.class_counts import ClassCounts
 
     loaded = Embeddings.load(vectors)
     facts: dict[str, object] = {
@@ -141,7 +141,7 @@ def train(
     \b
     tfcr embeddings train tickets.csv --text body -o tickets.vec
     """
-    from tfcr.corpus.named import load_texts
+    from tfcr.data.named import load_texts
     from tfcr.embeddings import Embeddings
 
     texts, how = load_texts(data, reading.options(), reading.path)

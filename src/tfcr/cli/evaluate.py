@@ -9,9 +9,9 @@ from tfcr.cli.options import Data, Folds, Json, MinClassSize, Reading, Training,
 from tfcr.cli.output import note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
-    from tfcr.corpus import Corpus
+    from tfcr.classifier import TfcrClassifier
+    from tfcr.data import Corpus
     from tfcr.evaluation import Evaluation
-    from tfcr.model import TfcrClassifier
 
 FOR_DATA_ONLY = ("scheme", "folds", "min_class_size", "group", *(field.name for field in fields(Training)))
 """Options that say how to train and to cross-validate; a model is trained already."""
@@ -47,8 +47,8 @@ def evaluate(
     tfcr evaluate tickets.csv --label queue --scheme tfcr --scheme tfcr-log
     tfcr evaluate model newer-tickets.csv
     """
-    from tfcr.corpus.writing import check_target
-    from tfcr.storage import is_model
+    from tfcr.data.writers import check_target
+    from tfcr.trained.format import is_model
 
     check_target(predictions)
     if is_model(data[0]):
@@ -131,7 +131,7 @@ def _print(results: "dict[str, Evaluation]") -> None:
 def _write_predictions(path: str, corpus: "Corpus", results: "dict[str, Evaluation]") -> None:
     import polars as pl
 
-    from tfcr.corpus.writing import write_frame
+    from tfcr.data.writers import write_frame
 
     rows = corpus.rows or list(range(1, len(corpus) + 1))
     frames = [

@@ -11,8 +11,8 @@ from tfcr.cli.options import Json, with_options
 from tfcr.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:
-    from tfcr.experiment.run import Standing
-    from tfcr.experiment.summary import Figure
+    from tfcr.experiment.results.summary import Figure
+    from tfcr.experiment.run.runner import Standing
 
 app = typer.Typer(help="The paper's experiments, or your own in the same grid.", no_args_is_help=True)
 
@@ -73,7 +73,7 @@ class Grid:
 
     def parameters(self) -> dict[str, Any]:
         """Return what was given, as parameters of a Request."""
-        from tfcr.experiment.parsing import (
+        from tfcr.experiment.plan.parsing import (
             parse_dataset,
             parse_folds,
             parse_names,
@@ -175,13 +175,13 @@ def run(
     import sys
     from dataclasses import replace
 
-    from tfcr.experiment.gridfile import read_grid
-    from tfcr.experiment.grids import ask
-    from tfcr.experiment.own import own_scheme
-    from tfcr.experiment.request import with_own_schemes
-    from tfcr.experiment.run import Teller, run_experiment
-    from tfcr.experiment.store import open_results
-    from tfcr.machine import n_processors
+    from tfcr.experiment.plan.gridfile import read_grid
+    from tfcr.experiment.plan.grids import ask
+    from tfcr.experiment.plan.own_schemes import own_scheme
+    from tfcr.experiment.plan.request import with_own_schemes
+    from tfcr.experiment.results.store import open_results
+    from tfcr.experiment.run.runner import Teller, run_experiment
+    from tfcr.system.hardware import n_processors
 
     asked = ask(table=table, curve=curve, file=read_grid(file) if file else None, given=grid.parameters())
     request = with_own_schemes(asked.request, [own_scheme(text) for text in scheme_from or ()])
@@ -228,9 +228,9 @@ def table(
     tfcr experiment table --table 1 --format markdown
     """
     from tfcr.errors import ResultsError, look_up
-    from tfcr.experiment.store import open_results
-    from tfcr.experiment.summary import summarise
-    from tfcr.experiment.tables import TABLE_FORMATS, select
+    from tfcr.experiment.results.store import open_results
+    from tfcr.experiment.results.summary import summarise
+    from tfcr.experiment.results.tables import TABLE_FORMATS, select
 
     write = look_up(TABLE_FORMATS, "json" if json else format, "format")
     opened = open_results(results)
@@ -261,10 +261,10 @@ def curve(
     from pathlib import Path
 
     from tfcr.errors import look_up
-    from tfcr.experiment.store import open_results
-    from tfcr.experiment.summary import summarise_curves
-    from tfcr.files import write_file
+    from tfcr.experiment.results.store import open_results
+    from tfcr.experiment.results.summary import summarise_curves
     from tfcr.report import PICTURE_FORMATS, draw_curves
+    from tfcr.system.files import write_file
 
     kind = Path(output).suffix.removeprefix(".").lower()
     look_up(PICTURE_FORMATS, kind, "format of a picture")
@@ -303,9 +303,9 @@ def report(
     """
     from pathlib import Path
 
-    from tfcr.experiment.store import open_results
-    from tfcr.files import write_file
+    from tfcr.experiment.results.store import open_results
     from tfcr.report import report_page
+    from tfcr.system.files import write_file
 
     opened = open_results(results)
     page = report_page(opened)
@@ -321,8 +321,8 @@ def status(results: ResultsFile = DEFAULT_RESULTS, json: Json = False) -> None:
     \b
     tfcr experiment status
     """
-    from tfcr.experiment.store import open_results
-    from tfcr.experiment.summary import progress_of
+    from tfcr.experiment.results.store import open_results
+    from tfcr.experiment.results.summary import progress_of
 
     opened = open_results(results)
     rows = progress_of(opened.cells())

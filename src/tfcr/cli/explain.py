@@ -9,7 +9,7 @@ from tfcr.cli.options import Json, Model
 from tfcr.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from tfcr.explain import Explanation
+    from tfcr.trained.explain import Explanation
 
 SHOWN_CLASSES = 3
 

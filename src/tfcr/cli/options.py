@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional, get_type_hints
 import typer
 
 if TYPE_CHECKING:
-    from tfcr.corpus import Corpus, ReadOptions
-    from tfcr.model import TfcrClassifier
+    from tfcr.classifier import TfcrClassifier
+    from tfcr.data import Corpus, ReadOptions
 
 Data = Annotated[
     list[str],
@@ -79,7 +79,7 @@ class Reading:
 
     def options(self) -> "ReadOptions":
         """Return them for the library."""
-        from tfcr.corpus import ReadOptions
+        from tfcr.data import ReadOptions
         from tfcr.errors import InputError
 
         if self.quoting not in ("usual", "none"):
@@ -100,7 +100,7 @@ class Reading:
     def corpus(self, sources: list[str], training: dict[str, Any] | None = None) -> "Corpus":
         """Read labelled texts, by default from the columns that a model was trained on, and tell how."""
         from tfcr.cli.output import note
-        from tfcr.corpus import load_data
+        from tfcr.data import load_data
 
         usual = training or {}
         options = {**asdict(self.options()), "usual": tuple(usual.get("columns") or ())}
@@ -136,7 +136,7 @@ class Training:
     ] = None
     parts: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--parts", help="What is looked at, as in words,pairs,vectors.", show_default=OF_PRESET),
+        typer.Option("--parts", help="What is looked at, as in words,bigrams,vectors.", show_default=OF_PRESET),
     ] = None
     head: Annotated[
         Optional[str],  # noqa: UP045
@@ -191,9 +191,9 @@ class Training:
 
         A scheme by itself means the paper's method; a dataset may have a tokenizer of its own.
         """
-        from tfcr.embeddings.known import IN_DOMAIN
+        from tfcr.classifier import TfcrClassifier
+        from tfcr.embeddings.pretrained import IN_DOMAIN
         from tfcr.embeddings.store import check_source
-        from tfcr.model import TfcrClassifier
 
         given = self._given(scheme, dataset)
         model = TfcrClassifier.from_preset(
@@ -211,8 +211,8 @@ class Training:
 
     def _given(self, scheme: str | None, dataset: str) -> dict[str, Any]:
         """Return the parameters that change the preset's."""
-        from tfcr.corpus import DATASETS
-        from tfcr.embeddings.known import IN_DOMAIN
+        from tfcr.data import DATASETS
+        from tfcr.embeddings.pretrained import IN_DOMAIN
 
         parts = None if self.parts is None else tuple(part.strip() for part in self.parts.split(","))
         asks_for_vectors = parts is not None and "vectors" in parts  # of a preset without, perhaps
@@ -236,7 +236,7 @@ class Training:
 
 def _refuse_idle(model: "TfcrClassifier", given: Collection[str]) -> None:
     """Refuse options that would have no effect on a classifier."""
-    from tfcr.embeddings.known import IN_DOMAIN
+    from tfcr.embeddings.pretrained import IN_DOMAIN
     from tfcr.errors import InputError
 
     about_vectors = "embeddings", "scheme", "averaging", "blocks", "cross_fit", "dimensions"

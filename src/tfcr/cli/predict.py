@@ -25,10 +25,10 @@ def predict(
     \b
     tfcr predict model new.csv -o labelled.csv
     """
-    from tfcr.corpus.named import load_pieces
-    from tfcr.corpus.writing import check_target, frame_writer
+    from tfcr.data.named import load_pieces
+    from tfcr.data.writers import check_target, frame_writer
     from tfcr.loading import load
-    from tfcr.tabular import free_names, predict_frame
+    from tfcr.predict_table import free_names, predict_frame
 
     check_target(output)
     classifier = load(model)

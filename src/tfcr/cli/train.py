@@ -34,7 +34,7 @@ def train(
     tfcr train tickets.csv --text subject --text body --label queue -o model
     """
     from tfcr.evaluation import train_and_measure
-    from tfcr.storage import check_writable
+    from tfcr.trained.format import check_writable
 
     check_writable(output)
     if no_cv:

@@ -9,7 +9,7 @@ def warmup() -> None:
     \b
     RUN tfcr warmup
     """
-    from tfcr.files import kernel_cache
+    from tfcr.system.files import kernel_cache
     from tfcr.warmup import warm_up
 
     began = time.perf_counter()

@@ -29,7 +29,7 @@ def words(
     tfcr words tickets.csv --label queue --scheme tfcr --top 10
     tfcr words model
     """
-    from tfcr.storage import is_model
+    from tfcr.trained.format import is_model
 
     if is_model(data[0]):
         refuse_given(context, FOR_DATA_ONLY, f"along with the model {data[0]}, whose own words are shown")
@@ -52,9 +52,9 @@ def _of_model(data: list[str], top: int) -> TopWords:
 
 
 def _by_weight(reading: Reading, data: list[str], scheme: str, tokenizer: str, top: int) -> TopWords:
-    from tfcr.counts import ClassCounts
     from tfcr.schemes import resolve_scheme, top_weights
-    from tfcr.tokenizers import resolve_tokenizer
+    from tfcr.text.class_counts import ClassCounts
+    from tfcr.text.tokenizers import resolve_tokenizer
 
     resolve_scheme(scheme)
     resolve_tokenizer(tokenizer)

@@ -2,7 +2,7 @@
 
 from tfcr.embeddings.cache import LoadReport
 from tfcr.embeddings.formats import FORMATS
-from tfcr.embeddings.known import KNOWN_MODELS
+from tfcr.embeddings.pretrained import KNOWN_MODELS
 from tfcr.embeddings.store import Coverage, Embeddings
 
 __all__ = ["FORMATS", "KNOWN_MODELS", "Coverage", "Embeddings", "LoadReport"]

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from tfcr.embeddings.formats import VectorBlock
 from tfcr.errors import EmbeddingsError, TfcrWarning
-from tfcr.files import cache_folder
-from tfcr.wordlist import decode_words
+from tfcr.system.files import cache_folder
+from tfcr.system.packed_strings import decode_words
 
 CACHE_VERSION = 1
 

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tfcr.errors import EmbeddingsError
-from tfcr.files import is_packed, open_unpacked, write_file, written_beside
+from tfcr.system.files import is_packed, open_unpacked, write_file, written_beside
 
 BLOCK_BYTES = 1 << 24
 WORD_LIST_ENDINGS = (".txt", ".words", ".vocab")

@@ -11,15 +11,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from tfcr.counts import ClassCounts, Progress
-from tfcr.documents import check_texts
 from tfcr.embeddings.cache import LoadReport, WordArrays, open_cached
 from tfcr.embeddings.formats import FORMATS, array_blocks, detect_format, word_list_of
-from tfcr.embeddings.known import IN_DOMAIN, KNOWN_MODELS, find_known
-from tfcr.embeddings.training import train_word2vec
+from tfcr.embeddings.pretrained import IN_DOMAIN, KNOWN_MODELS, find_known
+from tfcr.embeddings.word2vec import train_word2vec
 from tfcr.errors import EmbeddingsError, InputError, look_up, unknown_name
-from tfcr.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
-from tfcr.wordlist import encode_words
+from tfcr.system.packed_strings import encode_words
+from tfcr.text.class_counts import ClassCounts, Progress
+from tfcr.text.documents import check_texts
+from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
 MANY_WORDS = 500_000
 """Of so many words no table is made in memory: the list is gone through for those that are asked for."""
@@ -207,7 +207,7 @@ class Embeddings:
             return np.array([self._row_of.get(word, -1) for word in words], np.int64)
         asked = list(words)
         if asked != self._last_rows[0]:
-            from tfcr.bytecounts import find_words  # noqa: PLC0415 - numba loads slowly, and small files need none
+            from tfcr.text.native_counts import find_words  # noqa: PLC0415 - numba loads slowly, and small files need none
 
             self._last_rows = asked, find_words(asked, self._arrays.text, self._arrays.offsets)
         return self._last_rows[1].copy()

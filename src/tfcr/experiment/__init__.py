@@ -1,10 +1,10 @@
 """The paper's experiments: its protocol, a runner that can be killed, and its tables beside the published scores."""
 
-from tfcr.experiment.own import OwnScheme
-from tfcr.experiment.profiles import PAPER_SCHEMES, PROFILES, Profile
-from tfcr.experiment.request import DatasetChoice, Request, VectorsChoice, Word2Vec
-from tfcr.experiment.run import run_experiment
-from tfcr.experiment.store import Results, open_results
+from tfcr.experiment.plan.own_schemes import OwnScheme
+from tfcr.experiment.plan.profiles import PAPER_SCHEMES, PROFILES, Profile
+from tfcr.experiment.plan.request import DatasetChoice, Request, VectorsChoice, Word2Vec
+from tfcr.experiment.results.store import Results, open_results
+from tfcr.experiment.run.runner import run_experiment
 
 __all__ = [
     "PAPER_SCHEMES",

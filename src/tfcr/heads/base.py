@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from tfcr.blocks import Block, column_starts
-from tfcr.counts import Labels
-from tfcr.documents import DocumentWords
 from tfcr.errors import InputError
-from tfcr.features import Features, features_of_views
-from tfcr.holding import Cut
-from tfcr.machine import memory_limit
+from tfcr.features.blocks import Block, column_starts
+from tfcr.features.cross_fit import Cut
+from tfcr.features.matrix import Features, features_of_views
+from tfcr.system.hardware import memory_limit
+from tfcr.text.class_counts import Labels
+from tfcr.text.documents import CountedDocuments
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class FittedHead:
 
 def fit_head(
     head: Head,
-    documents: DocumentWords,
+    documents: CountedDocuments,
     blocks: Sequence[Block],
     targets: Targets,
     max_memory: int | None = None,

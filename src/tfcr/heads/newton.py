@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from tfcr.errors import InputError
-from tfcr.features import Features, HeldFeatures, SparseFeatures, gram
+from tfcr.features.matrix import DenseFeatures, Features, SparseFeatures, gram
 from tfcr.heads.base import Solution, Targets
-from tfcr.machine import in_parallel, n_threads
+from tfcr.system.hardware import in_parallel, n_threads
 
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
 
-WORTH_COMPILED_CODE: dict[type[Features], int] = {HeldFeatures: 5_000_000, SparseFeatures: 300_000}
+WORTH_COMPILED_CODE: dict[type[Features], int] = {DenseFeatures: 5_000_000, SparseFeatures: 300_000}
 """Numbers of the features × outputs from which the SVM starts with compiled code; less is done before it is loaded."""
 TOLERANCE = 1e-4
 """An output is done when a step promises to lower its objective by less than this share of it."""
@@ -124,10 +124,10 @@ class NewtonHead:
         n_outputs = signs.shape[1]
         if (
             self.loss is squared_hinge_loss
-            and isinstance(features, HeldFeatures | SparseFeatures)
+            and isinstance(features, DenseFeatures | SparseFeatures)
             and features.size * of_outputs >= WORTH_COMPILED_CODE[type(features)]
         ):
-            from tfcr.heads.descent import descend  # noqa: PLC0415 - numba loads slowly
+            from tfcr.heads.dual_descent import descend  # noqa: PLC0415 - numba loads slowly
 
             return descend(features, signs, weights, self.tolerance)
         return np.zeros((features.shape[1], n_outputs), np.float32), np.zeros(n_outputs, np.bool_)

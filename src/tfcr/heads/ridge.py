@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.features import Features, chunks, gram
+from tfcr.features.matrix import Features, chunks, gram
 from tfcr.heads.base import Solution, Targets
-from tfcr.machine import interruptible
+from tfcr.system.hardware import interruptible
 
 STRENGTHS = np.logspace(-3, 4, 22)
 """The regularisation that is tried, on features whose rows have a mean squared length of 1."""

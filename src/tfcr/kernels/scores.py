@@ -22,7 +22,7 @@ def score_documents(
     runs: NDArray[np.int32],
     values: NDArray[np.float32],
     squares: NDArray[np.float32],
-    dampened: int,
+    sublinear: int,
     divisors: NDArray[np.int32],
     outputs: NDArray[np.int32],
     averagings: NDArray[np.float32],
@@ -46,9 +46,9 @@ def score_documents(
     values
         What a word adds to the columns of its runs, one after the other.
     squares
-        What a word adds to the square of the mass of each of the last divisors, those whose counts are dampened;
-        (n_words, n_dampened).
-    dampened
+        What a word adds to the square of the mass of each of the last divisors, those whose counts are sublinear;
+        (n_words, n_sublinear).
+    sublinear
         The first column whose counts enter as 1 + log n; no run crosses it.
     divisors
         For each divisor its columns: the first is the mass, the others scores; (n_divisors + 1,).
@@ -64,7 +64,7 @@ def score_documents(
     some = np.empty(len(outputs), np.float32)
     sums = np.empty(len(outputs), np.float64)
     squared = np.empty(squares.shape[1], np.float64)
-    first_dampened = len(divisors) - 1 - len(squared)
+    first_sublinear = len(divisors) - 1 - len(squared)
     for document in range(first, last):
         sums[:] = 0
         squared[:] = 0
@@ -79,14 +79,14 @@ def score_documents(
                 for run in range(places[word, RUNS], places[word + 1, RUNS]):
                     here = some[runs[run, 0] : runs[run, 1]]
                     added = values[value : value + len(here)]
-                    times = count if runs[run, 0] < dampened else damp
+                    times = count if runs[run, 0] < sublinear else damp
                     for column in range(len(here)):
                         here[column] += times * added[column]
                     value += len(here)
             for column in range(len(some)):
                 sums[column] += some[column]
         for number in range(len(squared)):
-            sums[divisors[first_dampened + number]] = np.sqrt(squared[number])
+            sums[divisors[first_sublinear + number]] = np.sqrt(squared[number])
         decisions[document] = intercepts
         for divisor in range(len(divisors) - 1):
             mass = divisors[divisor]

@@ -1,7 +1,7 @@
 """Tokenise and count over UTF-8 bytes, without making a string of any token.
 
 What to do with a character is said by a table over all code points, so that one kernel serves all tokenisers: END ends
-a token, KEEP is appended to it, MORE is appended to one that has begun, SKIP is passed over. SIGN is appended to a
+a token, KEEP is appended to it, MORE is appended to one that has begun, SKIP is passed over. SYMBOL is appended to a
 token of signs, which MORE ends: these and words end one another. ALONE begins a token that only MORE is appended to.
 
 A document's tokens are found first and looked up after that, in a loop so short that the processor works at several of
@@ -17,11 +17,11 @@ from tfcr.kernels.compiling import compiled, inlined
 
 Int = int | np.int64
 
-END, MORE, KEEP, SKIP, SIGN, ALONE = 0, 1, 2, 3, 4, 5
-UNKNOWN_WORD, UNKNOWN_SIGN = -1, -2
+END, MORE, KEEP, SKIP, SYMBOL, ALONE = 0, 1, 2, 3, 4, 5
+UNKNOWN_WORD, UNKNOWN_SYMBOL = -1, -2
 WORD, FIRST = 0, 1  # columns of slots
 SEEN, ENTRY = 0, 1  # columns of last
-PAIR_KEY, PAIR_TERM = 0, 1  # columns of pair_slots
+BIGRAM_KEY, BIGRAM_TERM = 0, 1  # columns of bigram_slots
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _HALF = np.uint64(1), np.uint64(32)
@@ -110,7 +110,7 @@ def find_tokens(
         while at < end:  # any character
             code, width = code_point(text, at)
             action = actions[code]
-            if action == END or (action == MORE and (kind == SIGN or written == used)):
+            if action == END or (action == MORE and (kind == SYMBOL or written == used)):
                 at += width
                 break
             goes_on = action in (MORE, SKIP) or (action == kind and action != ALONE)
@@ -189,14 +189,14 @@ def count_documents(
     seen_before
         The documents of earlier calls: no two documents have the same number in `last`.
     actions
-        One of END, MORE, KEEP, SKIP, SIGN, ALONE for each code point.
+        One of END, MORE, KEEP, SKIP, SYMBOL, ALONE for each code point.
     adding
         Whether a word that is not known gets a number, or is passed over.
     merging
         Whether a word that a document holds twice makes one entry, or one each time, which is quicker.
     keeping
-        Whether a token that is not known makes an entry, UNKNOWN_WORD or UNKNOWN_SIGN, so that it is known which words
-        are neighbours; without merging only.
+        Whether a token that is not known makes an entry, UNKNOWN_WORD or UNKNOWN_SYMBOL, so that it is known
+        which words are neighbours; without merging only.
     found, sizes, keys
         Room for the tokens of the longest document: its bytes and eight more, and as many tokens.
     slots
@@ -239,8 +239,8 @@ def count_documents(
                 for offset in range(size):
                     arena[offsets[word] + offset] = found[start + offset]
                 offsets[n_words] = offsets[word] + size
-            if word < 0 and actions[code_point(found, start)[0]] == SIGN:
-                word = UNKNOWN_SIGN
+            if word < 0 and actions[code_point(found, start)[0]] == SYMBOL:
+                word = UNKNOWN_SYMBOL
             start += size
             if word < 0 and not keeping:
                 continue
@@ -261,24 +261,24 @@ def count_documents(
 
 
 @inlined
-def pair_slot(one: Int, two: Int, pair_slots: NDArray[np.int64]) -> Int:
+def bigram_slot(one: Int, two: Int, bigram_slots: NDArray[np.int64]) -> Int:
     """Return the slot of a pair of words, or the empty one where it belongs."""
-    mask = pair_slots.shape[0] - 1
+    mask = bigram_slots.shape[0] - 1
     key = (np.int64(one) << 32) | two
     hashed = np.uint64(key) * _MULTIPLIER
     slot = np.int64((hashed ^ (hashed >> _HALF)) & np.uint64(mask))
-    while pair_slots[slot, PAIR_TERM] != 0 and pair_slots[slot, PAIR_KEY] != key:
+    while bigram_slots[slot, BIGRAM_TERM] != 0 and bigram_slots[slot, BIGRAM_KEY] != key:
         slot = (slot + 1) & mask
     return slot
 
 
 @compiled
-def fill_pair_slots(pairs: NDArray[np.int32], first_term: int, pair_slots: NDArray[np.int64]) -> None:
-    """Put pairs of words, (n_pairs, 2), into an empty hash table; their terms are numbered from `first_term` on."""
+def fill_bigram_slots(pairs: NDArray[np.int32], first_term: int, bigram_slots: NDArray[np.int64]) -> None:
+    """Put pairs of words, (n_bigrams, 2), into an empty hash table; their terms are numbered from `first_term` on."""
     for number in range(pairs.shape[0]):
-        slot = pair_slot(pairs[number, 0], pairs[number, 1], pair_slots)
-        pair_slots[slot, PAIR_KEY] = (np.int64(pairs[number, 0]) << 32) | pairs[number, 1]
-        pair_slots[slot, PAIR_TERM] = first_term + number + 1
+        slot = bigram_slot(pairs[number, 0], pairs[number, 1], bigram_slots)
+        bigram_slots[slot, BIGRAM_KEY] = (np.int64(pairs[number, 0]) << 32) | pairs[number, 1]
+        bigram_slots[slot, BIGRAM_TERM] = first_term + number + 1
 
 
 @compiled
@@ -287,7 +287,7 @@ def merge_terms(
     words: NDArray[np.int32],
     seen_before: int,
     passed: NDArray[np.bool_],
-    pair_slots: NDArray[np.int64],
+    bigram_slots: NDArray[np.int64],
     last: NDArray[np.int32],
     terms: NDArray[np.int32],
     counts: NDArray[np.int32],
@@ -298,14 +298,14 @@ def merge_terms(
     Parameters
     ----------
     starts, words
-        The words of all documents in their order, UNKNOWN_WORD or UNKNOWN_SIGN where not known, and where each document
-        starts.
+        The words of all documents in their order, UNKNOWN_WORD or UNKNOWN_SYMBOL where not known, and where each
+        document starts.
     passed
-        Whether pairs pass over each word; the last two are those for UNKNOWN_SIGN and UNKNOWN_WORD.
+        Whether pairs pass over each word; the last two are those for UNKNOWN_SYMBOL and UNKNOWN_WORD.
     seen_before, last
         As in `count_documents`, for terms: words, then pairs.
-    pair_slots
-        Hash table of a power of two of rows: PAIR_KEY, both words, and PAIR_TERM, the term plus 1, 0 where empty.
+    bigram_slots
+        Hash table of a power of two of rows: BIGRAM_KEY, both words, and BIGRAM_TERM, the term plus 1, 0 where empty.
     terms, counts, term_starts
         The result: entries of term and count, room for two each word, and where each document's start.
     """
@@ -317,7 +317,7 @@ def merge_terms(
             pair = -1
             if not passed[word]:
                 if word >= 0 and before >= 0:
-                    pair = pair_slots[np.int64(pair_slot(before, word, pair_slots)), PAIR_TERM] - 1
+                    pair = bigram_slots[np.int64(bigram_slot(before, word, bigram_slots)), BIGRAM_TERM] - 1
                 before = word
             for term in (word, pair):
                 if term < 0:

@@ -12,8 +12,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
-from tfcr.experiment.profiles import PAPER_SCHEMES
-from tfcr.experiment.summary import Curve, Figure
+from tfcr.experiment.plan.profiles import PAPER_SCHEMES
+from tfcr.experiment.results.summary import Curve, Figure
 
 PICTURE_FORMATS: dict[str, dict[str, Any]] = {
     # dates would make the same picture another file

@@ -9,10 +9,10 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from tfcr.experiment.profiles import resolve_profile
-from tfcr.experiment.store import CellResult, Results
-from tfcr.experiment.summary import Figure, summarise, summarise_curves
-from tfcr.experiment.tables import printed
+from tfcr.experiment.plan.profiles import resolve_profile
+from tfcr.experiment.results.store import CellResult, Results
+from tfcr.experiment.results.summary import Figure, summarise, summarise_curves
+from tfcr.experiment.results.tables import printed
 from tfcr.report.curves import draw_curves
 
 

@@ -1,0 +1,1 @@
+"""Datasets by name: the paper's sixteen, and others."""

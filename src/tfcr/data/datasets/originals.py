@@ -1,0 +1,176 @@
+"""The formats of their own that the paper's datasets come in from their sources, read row by row.
+
+A reader takes the place of the files (one file, a folder, or an archive of them) and yields a label and a text for each
+document, None for what is missing.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+from xml.parsers import expat
+
+from tfcr.data.datasets.delimited import STARS, class_of
+from tfcr.data.datasets.rows import Row, csv_rows, files_of, lines, mended, text_chunks
+from tfcr.errors import DataError
+from tfcr.system.archives import Member, members
+
+# Zhang's sets: train.csv and test.csv of class number and texts ----------------------------------------------------
+
+
+def zhang_rows(place: Path, *, escaped: bool = True) -> Iterator[Row]:
+    r"""Read train.csv and test.csv, columns class number and one or more of text, and classes.txt if it is there.
+
+    Parameters
+    ----------
+    place
+        A folder or an archive.
+    escaped
+        Whether ``\n`` stands for a line break, as the sets' own description has it.
+    """
+    names = _class_names(place)
+    for member in files_of(place, r"(train|test)\.csv", "train.csv or test.csv"):
+        form = _zhang_form(member)
+        for number, *texts in form.cells:
+            text = "\n".join(cell for cell in texts if cell)
+            label = _zhang_label(number, names, form.first, member)
+            yield Row(label, text.replace("\\n", "\n") if escaped else text)
+
+
+def _class_names(place: Path) -> list[str]:
+    for member in members(place, nested=True):
+        if member.base == "classes.txt":
+            return [line.strip() for line in lines(text_chunks(member)) if line.strip()]
+    return []
+
+
+class _Form(NamedTuple):
+    """The cells of each row, and the number of the first class."""
+
+    cells: Iterator[list[str]]
+    first: int
+
+
+def _zhang_form(member: Member) -> _Form:
+    """Tell the original, CSV with classes from 1, from a copy in use with bare texts and classes from 0."""
+    rest = lines(text_chunks(member))
+    head = next(rest, "")
+    everything = chain([head], rest)
+    if ',"' in head:
+        return _Form(csv_rows(everything, member), 1)
+    return _Form((line.rstrip("\r\n").split(",", 1) for line in everything if line.strip()), 0)
+
+
+def _zhang_label(number: str, names: Sequence[str], first: int, member: Member) -> str:
+    digits = number.strip()
+    last = first + (len(names) or 99) - 1
+    if not (digits.isascii() and digits.isdigit() and first <= int(digits) <= last):
+        expected = f"{first} to {last}" + (", a line of classes.txt" if names else "")
+        raise DataError(f"{member.where}: found the class {number[:40]!r}; expected {expected}")
+    return names[int(digits) - first] if names else f"class {digits}"
+
+
+# McAuley's reviews: JSON lines -------------------------------------------------------------------------------------
+
+
+def amazon_rows(place: Path) -> Iterator[Row]:
+    """Read JSON objects, one a line, with ``reviewText`` and ``overall``."""
+    for member in files_of(place, r"(?!meta_).*\.json(\.gz)?", "a file such as reviews_Books.json.gz"):
+        for number, line in enumerate(lines(text_chunks(member)), start=1):
+            if line.strip():
+                yield _review(line, f"{member.where}, line {number}")
+
+
+def _review(line: str, where: str) -> Row:
+    try:
+        record = json.loads(line)
+        return Row(class_of(str(record["overall"]), STARS), mended(str(record.get("reviewText") or "")))
+    except (ValueError, TypeError, KeyError) as error:
+        shown = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"{where}: {shown}; expected a JSON object with reviewText and overall") from None
+
+
+# AG's corpus: XML --------------------------------------------------------------------------------------------------
+
+
+def news_rows(place: Path) -> Iterator[Row]:
+    """Read news articles: title and description make the text, category the label."""
+    for member in files_of(place, r".*\.xml(\.\w+)?", "newsspace200.xml.bz"):
+        for article in _articles(member):
+            text = "\n".join(part for name in ("title", "description") if (part := article.get(name)))
+            yield Row(article.get("category") or None, text)
+
+
+def _articles(member: Member) -> Iterator[dict[str, str]]:
+    """Yield the fields of each article: all are siblings, so that one that comes again begins another article."""
+    done: list[dict[str, str]] = [{}]
+    opened: list[str] = []
+
+    def start(name: str, attributes: Mapping[str, str]) -> None:
+        opened.append(name)
+        if name in done[-1]:
+            done.append({})
+
+    def text(data: str) -> None:
+        if len(opened) > 1:
+            done[-1][opened[-1]] = done[-1].get(opened[-1], "") + data
+
+    def end(name: str) -> None:
+        opened.pop()
+        if opened:
+            done[-1].setdefault(name, "")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.CharacterDataHandler, parser.EndElementHandler = start, text, end
+    parser.EntityDeclHandler = _refuse_entities(member)
+    try:
+        for chunk in member.chunks():
+            parser.Parse(chunk)
+            yield from done[:-1]
+            del done[:-1]
+        parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        raise DataError(f"{member.where} is no XML, or truncated ({error}); get the file again") from None
+    yield from done
+
+
+def _refuse_entities(member: Member) -> Callable[..., None]:
+    """Return a handler for declarations that a few lines can grow to gigabytes by."""
+
+    def refuse(*declared: object) -> None:
+        raise DataError(
+            f"{member.where} declares the entity {declared[0]!r}; expected plain XML: it is not to be trusted"
+        )
+
+    return refuse
+
+
+# SemEval: id, label, text, a file a year ---------------------------------------------------------------------------
+
+_SEMEVAL_FILE = r"twitter-.*A\.txt|SemEval2017-task4-test\.subtask-A.*\.txt"
+
+
+def semeval_rows(place: Path) -> Iterator[Row]:
+    """Read all years in the order of their names; of an id that comes twice, the first label counts."""
+    files = files_of(place, _SEMEVAL_FILE, "files such as twitter-2013train-A.txt")
+    years = [(member.base, list(_tweets(member))) for member in files]
+    rows: dict[str, Row] = {}
+    for _, tweets in sorted(years, key=lambda year: year[0]):
+        for number, row in tweets:
+            rows.setdefault(number, row)
+    yield from rows.values()
+
+
+def _tweets(member: Member) -> Iterator[tuple[str, Row]]:
+    for line in lines(text_chunks(member)):
+        cells = line.rstrip("\r\n").split("\t")
+        if len(cells) >= 3 and cells[1] and cells[2] and cells[2] != "Not Available":
+            yield cells[0], Row(cells[1], _unescape(cells[2]))
+
+
+def _unescape(text: str) -> str:
+    r"""Turn the literal \u2019 of some files into the character."""
+    return mended(re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match.group(1), 16)), text))

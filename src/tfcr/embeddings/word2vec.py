@@ -1,0 +1,78 @@
+"""In-domain word2vec, trained by gensim, which is imported only here and only when needed."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.errors import EmbeddingsError, InputError
+from tfcr.text.class_counts import Progress
+from tfcr.text.tokenizers import AnyTokenizer, check_tokens, resolve_tokenizer
+
+LONGEST_SENTENCE = 10_000
+"""gensim drops the tokens past this number in a sentence without a word; longer documents are cut into several."""
+
+
+def train_word2vec(
+    texts: list[str],
+    *,
+    dimensions: int,
+    window: int,
+    epochs: int,
+    skip_gram: bool,
+    min_count: int,
+    seed: int,
+    tokenizer: str | AnyTokenizer,
+    progress: Progress | None,
+) -> tuple[list[str], NDArray[np.float32]]:
+    """Return the words and their vectors, float32 of shape (n_words, dimensions)."""
+    for name, value in {"dimensions": dimensions, "window": window, "epochs": epochs, "min_count": min_count}.items():
+        if value < 1:
+            raise InputError(f"found {name}={value} for word2vec; expected at least 1")
+
+    from gensim.models import Word2Vec  # noqa: PLC0415
+
+    sentences = _tokenize(texts, tokenizer)
+    model = Word2Vec(
+        vector_size=dimensions,
+        window=window,
+        sg=int(skip_gram),
+        min_count=min_count,
+        seed=seed,
+        workers=1,  # the only number that gives the same vectors twice, and hardly slower
+    )
+    model.build_vocab(sentences)
+    if not len(model.wv):
+        raise EmbeddingsError(
+            f"no word occurs {min_count} times in the {len(texts)} texts given, so that word2vec has nothing to "
+            "learn from; give more text, or vectors from a file (embeddings=PATH)"
+        )
+    corpus = _Counted(sentences, epochs, progress)
+    model.train(corpus, total_examples=len(sentences), epochs=epochs)
+    return list(model.wv.index_to_key), np.asarray(model.wv.vectors, np.float32)
+
+
+def _tokenize(texts: list[str], tokenizer: str | AnyTokenizer) -> list[list[str]]:
+    split: Callable[[str], list[str]] | AnyTokenizer = resolve_tokenizer(tokenizer)
+    sentences = []
+    for text in texts:
+        tokens = check_tokens(split(text), split)
+        sentences += [tokens[at : at + LONGEST_SENTENCE] for at in range(0, len(tokens), LONGEST_SENTENCE)]
+    return sentences
+
+
+class _Counted:
+    """The sentences, once per epoch, telling how many have gone by."""
+
+    def __init__(self, sentences: list[list[str]], epochs: int, progress: Progress | None) -> None:
+        self.sentences = sentences
+        self.total = len(sentences) * epochs
+        self.progress = progress
+        self.done = 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for sentence in self.sentences:
+            yield sentence
+            self.done += 1
+            if self.progress is not None and (self.done % 1000 == 0 or self.done == self.total):
+                self.progress(self.done, self.total)

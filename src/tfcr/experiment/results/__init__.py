@@ -1,0 +1,1 @@
+"""Results: the file that keeps them, and the tables made of them."""

@@ -1,0 +1,346 @@
+"""Results in an SQLite file: one row for each cell, one for each of its folds, safe to kill and to share.
+
+A fold is claimed before it is run, so that two runs at once do not run it twice. A claim holds as long as its run
+shows signs of life; what a killed run had claimed is free again at once where its process can be seen to be gone.
+Should two runs get at the same fold nevertheless, the first result counts.
+"""
+
+import json
+import os
+import platform
+import socket
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfcr.errors import ResultsError
+from tfcr.experiment.plan.cells import Cell
+from tfcr.experiment.results.scoring import Confusion, macro_f1
+from tfcr.experiment.run.trial import FoldResult
+
+APPLICATION = int.from_bytes(b"tfcr", "big")
+VERSION = 2
+HEARTBEAT = 5.0
+SILENT = 60.0
+"""Seconds after which a run that shows no sign of life is taken for dead."""
+PATIENCE = 60.0
+"""Seconds to wait for another run's writing."""
+MEASURED = ("numpy", "scipy", "scikit-learn", "gensim", "numba")
+
+_SCHEMA = """
+CREATE TABLE cells (
+    key TEXT PRIMARY KEY, dataset TEXT NOT NULL, embedding TEXT NOT NULL, scheme TEXT NOT NULL, head TEXT NOT NULL,
+    profile TEXT NOT NULL, size INTEGER, seed INTEGER NOT NULL, folds INTEGER NOT NULL, wanted INTEGER NOT NULL,
+    settings TEXT NOT NULL, facts TEXT NOT NULL, added TEXT NOT NULL
+);
+CREATE TABLE folds (
+    cell TEXT NOT NULL REFERENCES cells(key), fold INTEGER NOT NULL, macro_f1 REAL NOT NULL, confusion TEXT NOT NULL,
+    train_documents INTEGER NOT NULL, test_documents INTEGER NOT NULL,
+    coverage_words REAL NOT NULL, coverage_tokens REAL NOT NULL,
+    seconds REAL NOT NULL, details TEXT NOT NULL, versions TEXT NOT NULL, finished TEXT NOT NULL, run TEXT NOT NULL,
+    PRIMARY KEY (cell, fold)
+);
+CREATE TABLE runs (
+    id TEXT PRIMARY KEY, command TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, began TEXT NOT NULL,
+    seen REAL NOT NULL
+);
+CREATE TABLE claims (
+    cell TEXT NOT NULL, fold INTEGER NOT NULL, run TEXT NOT NULL REFERENCES runs(id), PRIMARY KEY (cell, fold)
+);
+CREATE VIEW results AS
+    SELECT cells.*, count(fold) AS done, avg(macro_f1) AS mean_macro_f1,
+        (SELECT json_group_array(macro_f1) FROM (SELECT macro_f1 FROM folds WHERE cell = cells.key ORDER BY fold))
+        AS macro_f1_of_folds, sum(seconds) AS seconds, max(versions) AS versions
+    FROM cells LEFT JOIN folds ON folds.cell = cells.key GROUP BY cells.key;
+"""
+
+
+@dataclass(frozen=True)
+class FoldRow:
+    """A finished fold, as it is stored."""
+
+    fold: int
+    macro_f1: float
+    confusion: Confusion
+    train_documents: int
+    test_documents: int
+    coverage_words: float
+    coverage_tokens: float
+    seconds: float
+    versions: dict[str, str]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """A cell, how many of its folds are wanted, and those that are done, in their order."""
+
+    cell: Cell
+    wanted: int
+    folds: tuple[FoldRow, ...]
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run: its command, and when it began."""
+
+    command: str
+    began: str
+
+
+class Results:
+    """A file of results. Make one with `open_results`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def add(self, cells: Iterable[Cell], wanted: int) -> None:
+        """Note down cells that are to be run; one that is there already takes the new names."""
+        rows = [
+            (
+                *(cell.key, cell.dataset, cell.embedding, cell.scheme, cell.head, cell.profile),
+                *(cell.size, cell.seed, cell.folds, wanted, json.dumps(cell.settings), json.dumps(cell.facts), _now()),
+            )
+            for cell in cells
+        ]
+        with self._writing():
+            self._connection.executemany(
+                f"INSERT INTO cells VALUES ({', '.join('?' * 13)}) ON CONFLICT (key) DO UPDATE SET "  # noqa: S608
+                "dataset = excluded.dataset, embedding = excluded.embedding, scheme = excluded.scheme, "
+                "wanted = max(wanted, excluded.wanted), facts = excluded.facts",
+                rows,
+            )
+
+    def done(self, keys: Iterable[str]) -> set[tuple[str, int]]:
+        """Return the folds of these cells that are finished."""
+        wanted = set(keys)
+        rows = self._rows("SELECT cell, fold FROM folds")
+        return {(row["cell"], row["fold"]) for row in rows if row["cell"] in wanted}
+
+    @contextmanager
+    def running(self, command: str) -> Iterator["Run"]:
+        """Begin a run, which shows signs of life until its end, and then frees what it had claimed."""
+        run = Run(self, uuid.uuid4().hex)
+        with self._writing():
+            self._connection.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)",
+                (run.id, command, socket.gethostname(), os.getpid(), _now(), time.time()),
+            )
+        ended = threading.Event()
+        pulse = threading.Thread(target=_beat, args=(self.path, run.id, ended), daemon=True)
+        pulse.start()
+        try:
+            yield run
+        finally:
+            ended.set()
+            pulse.join()
+            with suppress(ResultsError), self._writing():
+                self._connection.execute("DELETE FROM claims WHERE run = ?", (run.id,))
+
+    def cells(self) -> list[CellResult]:
+        """Return all cells with their finished folds, in the order in which they were noted down."""
+        folds: dict[str, list[FoldRow]] = {}
+        for row in self._rows(f"SELECT cell, {_names(FoldRow)} FROM folds ORDER BY cell, fold"):  # noqa: S608
+            parsed = {name: json.loads(row[name]) for name in ("confusion", "versions", "details")}
+            parsed["confusion"] = np.array(parsed["confusion"])
+            folds.setdefault(row.pop("cell"), []).append(FoldRow(**{**row, **parsed}))
+        found = []
+        for row in self._rows(f"SELECT {_names(Cell)}, wanted FROM cells ORDER BY rowid"):  # noqa: S608
+            wanted = row.pop("wanted")
+            parsed = {name: json.loads(row[name]) for name in ("settings", "facts")}
+            found.append(CellResult(Cell(**{**row, **parsed}), wanted, tuple(folds.get(row["key"], ()))))
+        return found
+
+    def runs(self) -> list[RunRow]:
+        """Return the runs that wrote to this file, the oldest first."""
+        return [RunRow(**row) for row in self._rows("SELECT command, began FROM runs ORDER BY rowid")]
+
+    def under_way(self) -> int:
+        """Return the number of folds that runs are working on now."""
+        alive = [
+            row["id"] for row in self._rows("SELECT * FROM runs") if not _is_dead(row["host"], row["pid"], row["seen"])
+        ]
+        return sum(claim["run"] in alive for claim in self._rows("SELECT run FROM claims"))
+
+    def _rows(self, query: str) -> list[dict[str, Any]]:
+        try:
+            cursor = self._connection.execute(query)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+        except sqlite3.Error as error:
+            raise ResultsError(f"{self.path} cannot be read: {error}; take a copy, or another file") from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write all of it or nothing; what was written before stays."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException as error:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise ResultsError(
+                    f"cannot write to {self.path}: {error}; what was finished is kept: mend that (is the disk full?), "
+                    "and run the same command again"
+                ) from error
+            raise
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run in progress, which alone writes results."""
+
+    results: Results
+    id: str
+
+    def claim(self, folds: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Return those folds that nobody has finished or is running; they are this run's now."""
+        connection = self.results._connection
+        with self.results._writing():
+            others = connection.execute("SELECT id, host, pid, seen FROM runs WHERE id != ?", (self.id,))
+            dead = [row[0] for row in others if _is_dead(*row[1:])]
+            connection.executemany("DELETE FROM claims WHERE run = ?", [(run,) for run in dead])
+            free = [
+                fold
+                for fold in folds
+                if not connection.execute(
+                    "SELECT 1 FROM folds WHERE cell = ?1 AND fold = ?2 "
+                    "UNION ALL SELECT 1 FROM claims WHERE cell = ?1 AND fold = ?2",
+                    fold,
+                ).fetchone()
+            ]
+            connection.executemany("INSERT INTO claims VALUES (?, ?, ?)", [(*fold, self.id) for fold in free])
+        return free
+
+    def finish(self, result: FoldResult, cell: Cell) -> None:
+        """Keep the result of a fold; if another run was faster, its result stays."""
+        score = macro_f1(result.confusion, cell.facts["classes"], cell.settings["profile"]["left_out"])
+        row = (
+            *(result.cell, result.fold, score, json.dumps(result.confusion.tolist())),
+            *(result.train_documents, result.test_documents, result.coverage_words, result.coverage_tokens),
+            *(result.seconds, json.dumps(result.details), json.dumps(versions()), _now(), self.id),
+        )
+        connection = self.results._connection
+        with self.results._writing():
+            connection.execute(f"INSERT OR IGNORE INTO folds VALUES ({', '.join('?' * 13)})", row)  # noqa: S608
+            connection.execute("DELETE FROM claims WHERE cell = ? AND fold = ?", (result.cell, result.fold))
+
+
+def open_results(path: str | Path, *, make: bool = False) -> Results:
+    """Open a file of results; `make` it where there is none."""
+    file = Path(path)
+    if not file.exists() and not make:
+        raise ResultsError(f"{file} does not exist; expected a file of results: tfcr experiment run --results {file}")
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise ResultsError(f"{file} cannot be a file of results; give --results FILE in a folder that exists")
+    connection = None
+    try:
+        connection = sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)
+        _prepare(connection, file, make)
+    except sqlite3.Error as error:
+        _close(connection)
+        raise ResultsError(f"{file} cannot be used as a file of results: {error}") from error
+    except ResultsError:
+        _close(connection)
+        raise
+    return Results(file, connection)
+
+
+def _names(record: type) -> str:
+    return ", ".join(field.name for field in fields(record))
+
+
+def _close(connection: sqlite3.Connection | None) -> None:
+    if connection is not None:
+        connection.close()
+
+
+def _prepare(connection: sqlite3.Connection, file: Path, make: bool) -> None:
+    """Check that a file is ours and of this version, or make it so if it is empty."""
+    if make:
+        _use_log(connection)
+    connection.execute("BEGIN IMMEDIATE" if make else "BEGIN")
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if not tables and make:
+        for statement in _SCHEMA.split(";\n"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("COMMIT")
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION:
+        raise ResultsError(f"{file} is no file of tfcr's results; give another one: --results FILE")
+    if found != VERSION:
+        raise ResultsError(
+            f"{file} holds results of version {found}, and this tfcr knows version {VERSION}; "
+            "use the tfcr that wrote it, or begin another file: --results FILE"
+        )
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Write ahead to a log, so that readers and writers do not wait for each other; SQLite will not wait for this."""
+    for attempt in range(50):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or attempt == 49:
+                raise
+            time.sleep(0.1)
+
+
+def _beat(path: Path, run: str, ended: threading.Event) -> None:
+    """Show signs of life. One missed, on a full disk say, does no harm."""
+    with suppress(sqlite3.Error):
+        connection = sqlite3.connect(path, timeout=HEARTBEAT, isolation_level=None)
+        try:
+            while not ended.wait(HEARTBEAT):
+                with suppress(sqlite3.Error):
+                    connection.execute("UPDATE runs SET seen = ? WHERE id = ?", (time.time(), run))
+        finally:
+            connection.close()
+
+
+def _is_dead(host: str, pid: int, seen: float) -> bool:
+    if time.time() - seen > SILENT:
+        return True
+    if host != socket.gethostname() or os.name != "posix":
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results may depend on."""
+    return {
+        "tfcr": version("tfcr"),
+        "python": platform.python_version(),
+        **{name: version(name) for name in MEASURED},
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,1 @@
+"""Running cells: corpora, vectors, folds, processes."""

@@ -1,0 +1,217 @@
+"""Datasets as the cells see them: read, sampled, counted once, and kept where all processes find them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tfcr.data import Corpus, ReadOptions, load_data
+from tfcr.errors import DataError
+from tfcr.evaluation import plan_folds
+from tfcr.experiment.plan.folds import cut_folds, sample_documents
+from tfcr.experiment.run.entries import Entry, digest_of, digest_of_strings, open_entry, string_arrays, write_entry
+from tfcr.text.documents import CountedDocuments, count_words
+
+_URL = re.compile(r"\w+://\S*")
+
+
+@dataclass(frozen=True)
+class CorpusPlan:
+    """Which documents of which dataset are used, and how they become words."""
+
+    source: str
+    options: ReadOptions
+    tokenizer: str
+    sample: int
+    seed: int
+    folds: int
+
+
+@dataclass(frozen=True)
+class CorpusFacts:
+    """What is known of a prepared corpus.
+
+    Attributes
+    ----------
+    entry
+        Its name among the entries.
+    source
+        What it was read from, for people.
+    texts_hash
+        Of all texts of the dataset, which in-domain word2vec sees.
+    data_hash
+        Of the sampled texts and their labels.
+    documents_in_all, documents
+        Of the dataset, and of the sample.
+    classes
+        Sorted, as text.
+    training_documents
+        Those of the smallest training part.
+    notes
+        What had to be left out.
+    """
+
+    entry: str
+    source: str
+    texts_hash: str
+    data_hash: str
+    documents_in_all: int
+    documents: int
+    classes: tuple[str, ...]
+    training_documents: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PreparedCorpus:
+    """A sampled and counted corpus, its arrays mapped from disk.
+
+    Attributes
+    ----------
+    documents
+        CountedDocuments over all words of the sample.
+    without_urls
+        The counts, (n_documents, n_words), had web addresses not been there.
+    labels
+        The number of each document's class; (n_documents,).
+    classes
+        Sorted, as text.
+    groups
+        The number of each document's group; None where there are none.
+    """
+
+    documents: CountedDocuments
+    without_urls: sp.csr_array
+    labels: NDArray[np.int64]
+    classes: NDArray[np.str_]
+    groups: list[int] | None
+    entry: Entry
+
+    def texts(self) -> list[str]:
+        """Return the texts of the sample."""
+        return self.entry.strings("texts")
+
+
+@dataclass(frozen=True)
+class PrepareCorpus:
+    """The task of reading, sampling and counting a dataset, unless that was done before."""
+
+    plan: CorpusPlan
+
+    def work(self) -> Iterator[CorpusFacts]:
+        """Yield what is known of it."""
+        yield prepare_corpus(self.plan)
+
+
+def prepare_corpus(plan: CorpusPlan) -> CorpusFacts:
+    """Read a dataset, take the sample, count its words, and keep all of it on disk."""
+    corpus = read_whole(plan)
+    texts_hash = digest_of_strings(corpus.texts)
+    labels_hash = digest_of_strings([*map(str, corpus.labels), *map(str, corpus.groups or [])])
+    name = digest_of("corpus", texts_hash, labels_hash, asdict(plan) | {"source": "", "options": ""})
+    entry = open_entry(name) or _write_corpus(name, plan, corpus, texts_hash)
+    facts: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in entry.facts.items() if key != "arrays"
+    }
+    return CorpusFacts(source=Path(plan.source).name, **facts)
+
+
+def read_whole(plan: CorpusPlan) -> Corpus:
+    """Return all labelled texts of a dataset."""
+    try:
+        return load_data([plan.source], **asdict(plan.options))
+    except DataError as error:
+        hint = " (in an experiment, by text = … and label = … in its TOML file)" if "--" in str(error) else ""
+        raise DataError(f"{error}{hint}") from None
+
+
+def _write_corpus(name: str, plan: CorpusPlan, corpus: Corpus, texts_hash: str) -> Entry:
+    sample = _sample(corpus, plan)
+    planned = plan_folds(sample, plan.folds, min_class_size=plan.folds)
+    sample = planned.corpus
+    documents = count_words(sample.texts, plan.tokenizer)
+    documents.matrix.sort_indices()  # now, while the arrays may still be written to
+    classes, labels = np.unique(list(map(str, sample.labels)), return_inverse=True)
+    groups = [] if sample.groups is None else np.unique(list(map(str, sample.groups)), return_inverse=True)[1].tolist()
+    folds = cut_folds(labels, groups or None, plan.folds, plan.seed)
+    facts = {
+        "entry": name,
+        "texts_hash": texts_hash,
+        "data_hash": digest_of_strings([*sample.texts, *map(str, sample.labels), *map(str, groups)]),
+        "documents_in_all": len(corpus),
+        "documents": len(sample),
+        "classes": classes.tolist(),
+        "training_documents": min(len(fold.train) for fold in folds),
+        "notes": list(planned.notes),
+    }
+    arrays = {
+        **_sparse_arrays("counts", documents.matrix),
+        **_sparse_arrays("urls", _url_counts(sample.texts, documents, plan.tokenizer)),
+        "lengths": documents.lengths,
+        "labels": labels.astype(np.int64),
+        "groups": np.array(groups, np.int64),
+        **string_arrays("words", list(documents.words)),
+        **string_arrays("texts", sample.texts),
+    }
+    return write_entry(name, arrays, facts)
+
+
+def _sample(corpus: Corpus, plan: CorpusPlan) -> Corpus:
+    kept = sample_documents(len(corpus), plan.sample, plan.seed).tolist()
+    return replace(
+        corpus,
+        texts=[corpus.texts[place] for place in kept],
+        labels=[corpus.labels[place] for place in kept],
+        groups=[corpus.groups[place] for place in kept] if corpus.groups else None,
+        rows=[],
+    )
+
+
+def _url_counts(texts: list[str], documents: CountedDocuments, tokenizer: str) -> sp.csr_array:
+    """Return what web addresses add to the counts: those of the texts as they are, less those without addresses."""
+    places = np.array([place for place, text in enumerate(texts) if _URL.search(text)], np.int64)
+    stripped = count_words([_URL.sub("", texts[place]) for place in places.tolist()], tokenizer, documents.words)
+    added = sp.coo_array(documents.matrix[places] - stripped.matrix)
+    return sp.coo_array((added.data, (places[added.row], added.col)), shape=documents.matrix.shape).tocsr()
+
+
+def _sparse_arrays(name: str, matrix: sp.csr_array) -> dict[str, NDArray[Any]]:
+    return {f"{name}.data": matrix.data, f"{name}.indices": matrix.indices, f"{name}.indptr": matrix.indptr}
+
+
+@lru_cache(maxsize=2)
+def open_corpus(name: str) -> PreparedCorpus:
+    """Open a prepared corpus."""
+    entry = open_entry(name)
+    if entry is None:
+        raise OSError(2, "what was prepared is gone from the cache; run the same command again", name)
+    words, lengths = entry.strings("words"), entry.arrays["lengths"]
+    shape = (len(lengths), len(words))
+    counts, urls = (_sparse_of(entry, part, shape) for part in ("counts", "urls"))
+    return PreparedCorpus(
+        documents=CountedDocuments(words, counts, lengths),
+        without_urls=_less(counts, urls),
+        labels=np.array(entry.arrays["labels"]),
+        classes=np.array(entry.facts["classes"]),
+        groups=entry.arrays["groups"].tolist() or None,
+        entry=entry,
+    )
+
+
+def _less(counts: sp.csr_array, urls: sp.csr_array) -> sp.csr_array:
+    if not urls.nnz:
+        return counts
+    rest = sp.csr_array(counts - urls)
+    rest.eliminate_zeros()
+    return rest
+
+
+def _sparse_of(entry: Entry, name: str, shape: tuple[int, int]) -> sp.csr_array:
+    parts = (entry.arrays[f"{name}.data"], entry.arrays[f"{name}.indices"], entry.arrays[f"{name}.indptr"])
+    return sp.csr_array(parts, shape=shape)

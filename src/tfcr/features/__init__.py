@@ -1,0 +1,1 @@
+"""From counted documents to the matrix that a head learns from."""

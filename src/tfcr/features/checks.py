@@ -1,0 +1,93 @@
+"""What estimators check and prepare alike before they fit: classes, seeds, counts, and vectors for the words."""
+
+import os
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from tfcr.embeddings import Embeddings
+from tfcr.errors import EmbeddingsError, InputError, TfcrWarning
+from tfcr.text.class_counts import ClassCounts, Labels
+from tfcr.text.documents import CountedDocuments
+
+LOW_COVERAGE = 0.5
+"""Below this share of running tokens with a vector, a warning is given."""
+
+AnyEmbeddings = Embeddings | str | os.PathLike[str]
+
+
+def class_names(classes: Labels) -> list[str]:
+    """Return the classes as text, for the names of columns."""
+    return [str(label) for label in classes.tolist()]
+
+
+def check_classes(classes: Labels) -> None:
+    """Refuse to tell apart fewer than two classes."""
+    if len(classes) < 2:
+        found = f"one class only, {classes.tolist()[0]!r}" if len(classes) else "no documents"
+        raise InputError(f"found {found}; expected documents of at least two classes")
+
+
+def check_seed(random_state: object) -> int | None:
+    """Return a seed that is a number; None where randomness comes from elsewhere. Refuse what is neither."""
+    try:
+        check_random_state(random_state)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"found random_state={random_state!r}; expected a whole number from 0 to 2**32 - 1, a RandomState or None"
+        ) from None
+    return int(random_state) if isinstance(random_state, int | np.integer) else None
+
+
+def count_classes(
+    documents: CountedDocuments, labels: Labels, sample_weight: NDArray[np.float64], min_count: float
+) -> tuple[ClassCounts, ClassCounts]:
+    """Return the counts of all words by class, and those of the words that occur often enough."""
+    used = np.flatnonzero(sample_weight > 0)
+    check_classes(np.unique(labels[used]))
+    _tell_empty(documents, used)
+    counts = ClassCounts.from_documents(documents.rows(used), labels[used], sample_weight=sample_weight[used])
+    kept = counts.at_least(min_count)
+    if not len(kept.words):
+        raise InputError(
+            f"found no word that occurs {min_count:g} times in {len(used)} texts; "
+            "expected texts with words, or a lower min_count"
+        )
+    return counts, kept
+
+
+def load_embeddings(embeddings: AnyEmbeddings) -> Embeddings:
+    """Return the Embeddings for a path or a known name."""
+    return embeddings if isinstance(embeddings, Embeddings) else Embeddings.load(embeddings)
+
+
+def vectors_of_words(embeddings: Embeddings, counts: ClassCounts) -> NDArray[np.float32]:
+    """Return a vector for each counted word, and tell where too few of them have one."""
+    coverage = embeddings.coverage(counts)
+    if coverage.words == 0:
+        examples = ", ".join(repr(word) for word in counts.words[:3])
+        raise EmbeddingsError(
+            f"none of the {len(counts.words)} words of the corpus ({examples}, …) has a vector in "
+            f"{embeddings.name}; are they of the same language, and the tokenizer the right one?"
+        )
+    if coverage.tokens < LOW_COVERAGE:
+        warnings.warn(
+            f"only {coverage.tokens:.0%} of the running words ({coverage.words:.0%} of the different ones) have a "
+            f"vector in {embeddings.name}; vectors trained on these texts (embeddings='w2v') may do better",
+            TfcrWarning,
+            stacklevel=2,
+        )
+    return embeddings.of_words(counts.words)
+
+
+def _tell_empty(documents: CountedDocuments, used: NDArray[np.int64]) -> None:
+    empty = used[documents.lengths[used] == 0]
+    if len(empty):
+        warnings.warn(
+            f"{len(empty)} of {len(used)} texts hold no word, the first is number {empty[0]} (counted from 0); "
+            "all that is learned from them is their label",
+            TfcrWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,149 @@
+"""A quick start for the SVM: dual coordinate descent by compiled code.
+
+At a moderate C it all but finishes; at a large one it stalls, and Newton's method takes over. How far it is from the
+optimum is known at any moment, by the gap between the objective and that of the dual problem.
+"""
+
+from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.features.blocks import squared
+from tfcr.features.matrix import DenseFeatures, SparseFeatures
+from tfcr.system.hardware import n_threads, one_blas_thread
+from tfcr.system.native import descend_once, descend_sparse_once
+
+Matrix = NDArray[np.float32]
+
+EPOCHS = 5
+"""Passes over the documents between two looks at the gap."""
+MAX_LOOKS = 20
+OPERATIONS = 100_000_000
+"""Multiplications in one call of compiled code: few enough that Ctrl-C need not wait, and worth a call."""
+
+
+def descend(
+    features: DenseFeatures | SparseFeatures, signs: Matrix, weights: Matrix, tolerance: float
+) -> tuple[Matrix, NDArray[np.bool_]]:
+    """Return coefficients (n_columns, n_outputs), and which outputs are within `tolerance` of their optimum."""
+    descent = (
+        _SparseDescent(features, signs, weights)
+        if isinstance(features, SparseFeatures)
+        else _DenseDescent(features, signs, weights)
+    )
+    gaps = np.ones(signs.shape[1])
+    with one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:  # else its idle threads take time from ours
+        for _ in range(MAX_LOOKS):
+            for _ in range(EPOCHS):
+                descent.go_through(pool)
+            before, gaps = gaps, descent.gaps()
+            unfinished = ~(gaps <= tolerance)  # what is no number is not finished
+            if not unfinished.any() or np.median(gaps[unfinished] / before[unfinished]) > descent.worthwhile:
+                break
+            descent.look_again(unfinished)
+    return descent.coefficients(), ~unfinished
+
+
+class _Descent(ABC):
+    """The state of the descent; `inverse`, `duals`, `active` and `limits` as in the kernels.
+
+    It goes on as long as the gap falls to the share `worthwhile` from one look to the next. A thread is worth its price
+    for `outputs_a_thread`.
+    """
+
+    lengths: Matrix
+    worthwhile: float
+    outputs_a_thread: int
+
+    def __init__(self, features: DenseFeatures | SparseFeatures, signs: Matrix, weights: Matrix) -> None:
+        self.features, self.signs, self.weights = features, signs, weights
+        self.inverse = (0.5 / np.maximum(weights, 1e-20)).astype(np.float32)
+        self.duals = np.zeros(signs.shape, np.float32)
+        self.active = np.ones(signs.shape, np.bool_)
+        self.limits = np.full(signs.shape[1], np.inf, np.float32)
+        self.random = np.random.default_rng(0)
+        workers = min(n_threads(), -(-signs.shape[1] // self.outputs_a_thread))
+        self.bounds = list(pairwise(np.linspace(0, signs.shape[1], workers + 1).astype(int).tolist()))
+
+    @abstractmethod
+    def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
+        """Move the dual variables of some documents, for one part of the outputs."""
+
+    @abstractmethod
+    def coefficients(self) -> Matrix:
+        """Return the coefficients; (n_columns, n_outputs)."""
+
+    def go_through(self, pool: ThreadPoolExecutor) -> None:
+        """Go through all documents once, in random order; each thread has some of the outputs."""
+        order = self.random.permutation(len(self.signs))
+        worst = np.zeros(self.signs.shape[1], np.float32)
+        step = 1 + OPERATIONS * len(order) // (self.features.size * self.signs.shape[1])
+        for start in range(0, len(order), step):
+            documents = order[start : start + step]
+            futures = [pool.submit(self.move, documents, part, worst) for part in range(len(self.bounds))]
+            for future in futures:
+                future.result()
+        self.limits = np.where(worst > 0, worst, np.inf).astype(np.float32)
+
+    def gaps(self) -> NDArray[np.float64]:
+        """Return how far each output's objective may be from the optimum, as a share of it."""
+        coefficients = self.coefficients()
+        short = np.maximum(0, 1 - self.signs * self.features.times(coefficients))
+        penalty = 0.5 * np.einsum("ij,ij->j", coefficients, coefficients, dtype=np.float64)
+        primal = penalty + np.einsum("ij,ij,ij->j", self.weights, short, short, dtype=np.float64)
+        squares = np.einsum("ij,ij,ij->j", self.inverse, self.duals, self.duals, dtype=np.float64)
+        dual = self.duals.sum(axis=0, dtype=np.float64) - penalty - 0.5 * squares
+        return np.asarray((primal - dual) / np.maximum(primal, 1e-30))
+
+    def look_again(self, unfinished: NDArray[np.bool_]) -> None:
+        """Look at all documents again, for the outputs that are not finished."""
+        self.active[:] = unfinished
+        self.limits[:] = np.inf
+
+
+class _DenseDescent(_Descent):
+    """`planes` are the coefficients; (n_outputs, n_columns)."""
+
+    worthwhile = 0.5
+    outputs_a_thread = 1
+
+    def __init__(self, features: DenseFeatures, signs: Matrix, weights: Matrix) -> None:
+        super().__init__(features, signs, weights)
+        self.matrix = features.matrix
+        self.lengths = np.einsum("ij,ij->i", self.matrix, self.matrix)
+        self.planes = np.zeros((signs.shape[1], self.matrix.shape[1]), np.float32)
+
+    def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
+        descend_once(
+            self.matrix, documents, *self.bounds[part], self.signs, self.inverse, self.lengths,
+            self.planes, self.duals, self.active, self.limits, worst,
+        )  # fmt: skip
+
+    def coefficients(self) -> Matrix:
+        return np.ascontiguousarray(self.planes.T)
+
+
+class _SparseDescent(_Descent):
+    """`parts` are the coefficients, some outputs each: (n_columns, n_some). Newton's steps would cost far more."""
+
+    worthwhile = np.inf
+    outputs_a_thread = 16  # those of one column are fetched together: fewer would take as long
+
+    def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix) -> None:
+        super().__init__(features, signs, weights)
+        matrix = features.matrix
+        self.rows = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float32)
+        self.lengths = np.asarray(squared(matrix).sum(axis=1), np.float32)
+        self.parts = [np.zeros((matrix.shape[1], last - first), np.float32) for first, last in self.bounds]
+
+    def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
+        descend_sparse_once(
+            *self.rows, documents, self.bounds[part][0], self.signs, self.inverse, self.lengths,
+            self.parts[part], self.duals, self.active, self.limits, worst,
+        )  # fmt: skip
+
+    def coefficients(self) -> Matrix:
+        return np.concatenate(self.parts, axis=1)

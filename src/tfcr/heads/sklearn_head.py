@@ -1,0 +1,99 @@
+"""Any scikit-learn linear classifier as a head."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import has_fit_parameter
+
+from tfcr.errors import InputError
+from tfcr.features.matrix import DenseFeatures, Features, SparseFeatures
+from tfcr.heads.base import Solution, Targets
+
+
+class SklearnHead:
+    """A scikit-learn classifier with ``coef_`` and ``intercept_``, fitted on centred and scaled features.
+
+    Its own class_weight counts, not ours.
+    """
+
+    def __init__(self, estimator: Any, random_state: Any = None) -> None:
+        if not is_classifier(estimator):
+            raise InputError(f"found head={estimator!r}; expected a scikit-learn linear classifier")
+        self.estimator = estimator
+        self.random_state = random_state
+
+    def solve(
+        self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
+    ) -> Solution:
+        """Fit a clone, on all classes at once or on one against the rest; it has its own ways to start."""
+        together = len(outputs) == targets.n_outputs
+        labels = targets.labels if together else targets.signs(outputs)[:, 0]
+        columns = self._held(features)[:, :-1]
+        fitted = self._fitted(columns, labels, targets)
+        found: Any = getattr(fitted, "coef_", np.empty((0, 0)))
+        coefficients = np.atleast_2d(found.toarray() if hasattr(found, "toarray") else found)  # SVC's may be sparse
+        if len(coefficients) != len(outputs):
+            raise InputError(
+                f"the head {self.estimator!r} has no linear coefficients, one row for each class; "
+                "expected a linear classifier such as LogisticRegression, LinearSVC or RidgeClassifier"
+            )
+        intercepts = np.broadcast_to(np.asarray(fitted.intercept_, np.float64), (len(outputs),))
+        self._check_linear(fitted, columns[:200], coefficients.T, intercepts)
+        return Solution(coefficients.astype(np.float64).T, np.array(intercepts), self._link(together))
+
+    def _fitted(self, columns: Any, labels: NDArray[Any], targets: Targets) -> Any:
+        estimator = self._seeded()
+        try:
+            estimator.fit(columns, labels, **self._weights(estimator, targets))
+        except TypeError as error:
+            if "sparse" not in str(error).lower():
+                raise
+            raise InputError(
+                f"the head {self.estimator!r} takes no sparse features, as those of words and pairs are; expected one "
+                "that does, such as LogisticRegression or LinearSVC, or the part 'vectors' alone"
+            ) from error
+        return estimator
+
+    def _link(self, together: bool) -> str:
+        """Return what its scores are: log-odds of all classes, those of each on its own, or mere scores."""
+        if not hasattr(self.estimator, "predict_proba"):
+            return "softmax"
+        return "multinomial" if together else "sigmoid"
+
+    def _held(self, features: Features) -> Any:
+        if isinstance(features, DenseFeatures | SparseFeatures):
+            return features.matrix
+        n_documents, n_columns = features.shape
+        raise InputError(
+            f"found {n_documents} documents of {n_columns} features, {4e-9 * n_documents * n_columns:.1f} GB, "
+            f"more than max_memory allows; the head {self.estimator!r} needs them in memory: raise max_memory"
+        )
+
+    def _seeded(self) -> Any:
+        """Return a clone, seeded where it would draw at random."""
+        estimator = clone(self.estimator)
+        if self.random_state is not None and estimator.get_params().get("random_state", 0) is None:
+            estimator.set_params(random_state=self.random_state)
+        return estimator
+
+    def _weights(self, estimator: Any, targets: Targets) -> dict[str, NDArray[np.float64]]:
+        if np.all(targets.sample_weight == 1):
+            return {}
+        if not has_fit_parameter(estimator, "sample_weight"):
+            raise InputError(f"found sample_weight, which the head {self.estimator!r} cannot use; leave it out")
+        return {"sample_weight": targets.sample_weight}
+
+    def _check_linear(
+        self, fitted: Any, rows: NDArray[np.float32], coefficients: NDArray[Any], intercepts: NDArray[np.float64]
+    ) -> None:
+        """Refuse a classifier whose coefficients are not one plane for each class, such as one-vs-one SVC."""
+        scores = rows @ coefficients + intercepts
+        best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        if np.mean(fitted.classes_[best] == fitted.predict(rows)) < 0.98:
+            raise InputError(
+                f"the head {self.estimator!r} does not decide by its coefficients, one row for each class; "
+                "expected a linear one-vs-rest or multinomial classifier, such as LinearSVC"
+            )

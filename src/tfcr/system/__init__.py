@@ -1,0 +1,1 @@
+"""What everything stands on: atomic files, archives, downloads, hardware, compiled code."""

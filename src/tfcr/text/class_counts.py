@@ -1,0 +1,287 @@
+"""From counted documents to counts by class: which word stands how often in which class.
+
+A word counts in two ways: by its occurrences, and by the documents that hold it. Counts of two parts of a corpus
+add up to the counts of the whole, so that files larger than memory, shards and a cluster need nothing else.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tfcr.errors import InputError
+from tfcr.text.documents import CountedDocuments, check_texts, count_words
+from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+
+Floats = NDArray[np.floating[Any]]
+Labels = NDArray[Any]
+
+Progress = Callable[[int, int], None]
+"""Called with the work done and the work in all."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCounts:
+    """How often each word occurs in each class, by occurrences and by documents.
+
+    What is known of all documents together is kept apart from the sums over classes: a class's complement is the
+    documents without it, whether or not documents have several labels.
+
+    Attributes
+    ----------
+    words
+        Sorted, n_words of them.
+    classes
+        Sorted labels, of the type they were given in, n_classes of them.
+    occurrences, documents
+        Sparse float64 of shape (n_words, n_classes): occurrences of the word in the class, and documents of the
+        class that hold it. (Floats, because documents may carry weights; whole numbers stay exact.)
+    word_occurrences, word_documents
+        The same over all documents; (n_words,).
+    class_occurrences, class_documents
+        All word occurrences of each class, and its documents; (n_classes,).
+    n_occurrences, n_documents
+        Those of the whole corpus.
+
+    Examples
+    --------
+    >>> counts = ClassCounts.from_texts(["good good film", "bad film"], ["pos", "neg"])
+    >>> counts.words, counts.classes.tolist()
+    (['bad', 'film', 'good'], ['neg', 'pos'])
+    >>> counts.occurrences.toarray()
+    array([[1., 0.],
+           [1., 1.],
+           [0., 2.]])
+    >>> counts.documents.toarray()[2], counts.class_occurrences
+    (array([0., 1.]), array([2., 3.]))
+    """
+
+    words: Sequence[str]
+    classes: Labels
+    occurrences: sp.csr_array
+    documents: sp.csr_array
+    word_occurrences: NDArray[np.float64]
+    word_documents: NDArray[np.float64]
+    class_occurrences: NDArray[np.float64]
+    class_documents: NDArray[np.float64]
+    n_occurrences: float
+    n_documents: float
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        labels: Iterable[Any],
+        *,
+        tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
+        sample_weight: Iterable[float] | None = None,
+    ) -> "ClassCounts":
+        """Count the words of labelled texts."""
+        checked = check_texts(texts)
+        targets = check_labels(labels, len(checked))
+        return cls.from_documents(count_words(checked, tokenizer), targets, sample_weight=sample_weight)
+
+    @classmethod
+    def from_documents(
+        cls, documents: CountedDocuments, labels: Iterable[Any], *, sample_weight: Iterable[float] | None = None
+    ) -> "ClassCounts":
+        """Add up the counts of labelled documents by class.
+
+        A document of weight 2 counts as two documents, one of weight 0 as none.
+        """
+        n_documents, n_words = documents.matrix.shape
+        targets = check_labels(labels, n_documents)
+        weights = check_sample_weight(sample_weight, n_documents)
+        classes, numbers = np.unique(targets, return_inverse=True)
+        membership = sp.coo_array(
+            (weights, (np.arange(n_documents), numbers)), shape=(n_documents, len(classes))
+        ).tocsr()
+        counts = documents.matrix.astype(np.float64)
+        presence = sp.csr_array((np.ones(counts.nnz), counts.indices, counts.indptr), shape=counts.shape)
+        occurrences = _dense_zeros_dropped(counts.T @ membership)
+        return cls(
+            words=documents.words,
+            classes=classes,
+            occurrences=occurrences,
+            documents=_dense_zeros_dropped(presence.T @ membership),
+            word_occurrences=counts.T @ weights,
+            word_documents=np.asarray(presence.T @ weights, np.float64),
+            class_occurrences=np.asarray(occurrences.sum(axis=0), np.float64),
+            class_documents=np.bincount(numbers, weights, minlength=len(classes)).astype(np.float64),
+            n_occurrences=float((counts.T @ weights).sum()) if n_words else 0.0,
+            n_documents=float(weights.sum()),
+        )
+
+    def __add__(self, other: "ClassCounts") -> "ClassCounts":
+        """Return the counts of both corpora together; words and classes are united."""
+        if not isinstance(other, ClassCounts):
+            return NotImplemented
+        classes = unite_classes(self.classes, other.classes)
+        words = sorted(set(self.words).union(other.words))
+        one, two = (counts._spread(words, classes) for counts in (self, other))
+        return ClassCounts(
+            words=words,
+            classes=classes,
+            occurrences=sp.csr_array(one.occurrences + two.occurrences),
+            documents=sp.csr_array(one.documents + two.documents),
+            word_occurrences=one.word_occurrences + two.word_occurrences,
+            word_documents=one.word_documents + two.word_documents,
+            class_occurrences=one.class_occurrences + two.class_occurrences,
+            class_documents=one.class_documents + two.class_documents,
+            n_occurrences=one.n_occurrences + two.n_occurrences,
+            n_documents=one.n_documents + two.n_documents,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ClassCounts):
+            return NotImplemented
+        return (
+            list(self.words) == list(other.words)
+            and np.array_equal(self.classes, other.classes)
+            and abs(self.occurrences - other.occurrences).sum() == 0
+            and abs(self.documents - other.documents).sum() == 0
+            and np.array_equal(self.word_occurrences, other.word_occurrences)
+            and np.array_equal(self.word_documents, other.word_documents)
+            and np.array_equal(self.class_occurrences, other.class_occurrences)
+            and np.array_equal(self.class_documents, other.class_documents)
+            and (self.n_occurrences, self.n_documents) == (other.n_occurrences, other.n_documents)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"ClassCounts({len(self.words)} words, {len(self.classes)} classes, "
+            f"{self.n_documents:g} documents, {self.n_occurrences:g} tokens)"
+        )
+
+    def at_least(self, min_count: float) -> "ClassCounts":
+        """Return the counts of the words that occur `min_count` times; the totals stay those of all words."""
+        kept = np.flatnonzero(self.occurs(min_count))
+        if len(kept) == len(self.words):
+            return self
+        return ClassCounts(
+            words=[self.words[row] for row in kept.tolist()],
+            classes=self.classes,
+            occurrences=self.occurrences[kept],
+            documents=self.documents[kept],
+            word_occurrences=self.word_occurrences[kept],
+            word_documents=self.word_documents[kept],
+            class_occurrences=self.class_occurrences,
+            class_documents=self.class_documents,
+            n_occurrences=self.n_occurrences,
+            n_documents=self.n_documents,
+        )
+
+    def occurs(self, min_count: float = 1) -> NDArray[np.bool_]:
+        """Tell which words occur that often; (n_words,). Up to 1, any occurrence will do, of whatever weight."""
+        often = self.word_occurrences >= min_count * (1 - 1e-9)
+        return (self.word_occurrences > 0) & (often | (min_count <= 1))
+
+    def _spread(self, words: Sequence[str], classes: Labels) -> "ClassCounts":
+        """Return the same counts over more words and classes, with zeros for the new ones."""
+        numbers = dict(zip(words, range(len(words)), strict=True))
+        rows = np.fromiter((numbers[word] for word in self.words), np.int64, len(self.words))
+        columns = np.searchsorted(classes, self.classes)
+        shape = (len(words), len(classes))
+        return ClassCounts(
+            words=words,
+            classes=classes,
+            occurrences=_spread_matrix(self.occurrences, rows, columns, shape),
+            documents=_spread_matrix(self.documents, rows, columns, shape),
+            word_occurrences=_spread_vector(self.word_occurrences, rows, len(words)),
+            word_documents=_spread_vector(self.word_documents, rows, len(words)),
+            class_occurrences=_spread_vector(self.class_occurrences, columns, len(classes)),
+            class_documents=_spread_vector(self.class_documents, columns, len(classes)),
+            n_occurrences=self.n_occurrences,
+            n_documents=self.n_documents,
+        )
+
+
+def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
+    """Return the labels as an array of one type, one label for each text."""
+    if labels is None:
+        raise InputError("found no labels; expected one for each text: the weights are learned from them")
+    targets = labels if isinstance(labels, np.ndarray) and labels.dtype.kind != "O" else _as_array(labels)
+    if targets.ndim != 1:
+        raise InputError(f"found labels of shape {targets.shape}; expected one label for each text")
+    if len(targets) != n_documents:
+        raise InputError(f"found {n_documents} texts and {len(targets)} labels; expected as many of both")
+    missing = _missing(targets)
+    if missing is not None:
+        raise InputError(f"label number {missing} (counted from 0) is missing; drop rows without a label first")
+    return targets
+
+
+def check_sample_weight(sample_weight: Iterable[float] | None, n_documents: int) -> NDArray[np.float64]:
+    """Return the weight of each document, 1 where none are given."""
+    if sample_weight is None:
+        return np.ones(n_documents)
+    weights = np.asarray(sample_weight, np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_documents, float(weights))
+    if weights.shape != (n_documents,):
+        raise InputError(f"found sample_weight of shape {weights.shape}; expected ({n_documents},)")
+    if n_documents and not weights.any():
+        raise InputError("found sample_weight of zero for all documents; expected some above 0")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError("found a negative, infinite or missing sample_weight; expected numbers of at least 0")
+    return weights
+
+
+def unite_classes(one: Labels, two: Labels) -> Labels:
+    """Return the sorted classes of both, which must be of one kind."""
+    kinds = ["text" if classes.dtype.kind in "UO" else classes.dtype.kind for classes in (one, two)]
+    if kinds[0] != kinds[1]:
+        raise InputError(
+            f"found labels of type {one.dtype} and of type {two.dtype}; expected one type: "
+            "turn the labels of both parts into text, or into numbers"
+        )
+    return np.unique(np.concatenate([one, two]))
+
+
+def _as_array(labels: Iterable[Any]) -> Labels:
+    if hasattr(labels, "__array__") and np.asarray(labels).dtype.kind != "O":
+        return np.asarray(labels)
+    values = list(labels)
+    values = [None if isinstance(value, float) and np.isnan(value) else value for value in values]
+    kinds = {type(value) for value in values if value is not None}
+    if str in kinds and len(kinds) > 1:  # numpy would turn the numbers into text without a word
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise InputError(f"found labels of the types {names}; expected one type: turn them all into text with str()")
+    return np.asarray(values, dtype=object if None in values else None)
+
+
+def _missing(targets: Labels) -> int | None:
+    """Return the first label that is None or NaN."""
+    if targets.dtype.kind == "f":
+        found = np.flatnonzero(np.isnan(targets))
+    elif targets.dtype.kind == "O":
+        found = np.flatnonzero([label is None or (isinstance(label, float) and np.isnan(label)) for label in targets])
+    else:
+        return None
+    return int(found[0]) if len(found) else None
+
+
+def _dense_zeros_dropped(matrix: Any) -> sp.csr_array:
+    """Return the counts as CSR; a document of weight 0 must leave no trace."""
+    result = sp.csr_array(matrix)
+    result.eliminate_zeros()
+    result.sort_indices()
+    return result
+
+
+def _spread_matrix(
+    matrix: sp.csr_array, rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]
+) -> sp.csr_array:
+    entries = matrix.tocoo()
+    return sp.coo_array((entries.data, (rows[entries.row], columns[entries.col])), shape=shape).tocsr()
+
+
+def _spread_vector(values: NDArray[np.float64], places: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+    spread = np.zeros(size)
+    spread[places] = values
+    return spread

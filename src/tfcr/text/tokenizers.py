@@ -1,0 +1,361 @@
+"""From a text to its tokens and, on request, to where each token stands in the text as it was given.
+
+Every named tokeniser first brings the text into NFC, so that an umlaut is one character however it was typed.
+To add a tokeniser, add a row to TOKENIZERS.
+"""
+
+import re
+import sys
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.errors import InputError, MissingExtraError, look_up
+from tfcr.text.unicode import ALONE_LETTERS, GAPS, marks
+
+DEFAULT_TOKENIZER = "words"
+
+
+class Token(NamedTuple):
+    """A token and where it stands: ``text[start:end]``."""
+
+    token: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """A named way to split a text.
+
+    Attributes
+    ----------
+    name
+        As in TOKENIZERS.
+    find
+        Gives the tokens of a prepared text.
+    locate
+        Gives the same tokens with their positions in the prepared text.
+    lower
+        Whether preparing a text lower-cases it.
+    symbols
+        Whether it gives runs of signs as tokens; where pairs of words are counted, these are passed over.
+    table
+        Gives, for each code point, what compiled code does with it (see kernels.tokens); None where no such table can
+        say what a token is.
+    """
+
+    name: str
+    find: Callable[[str], list[str]]
+    locate: Callable[[str], Iterator[Token]]
+    lower: bool = True
+    symbols: bool = False
+    table: Callable[[], bytes] | None = None
+
+    def actions(self) -> NDArray[np.uint8]:
+        """Return what compiled code does with each code point; only for a tokeniser that has a table."""
+        assert self.table is not None  # noqa: S101 - asked for by the caller
+        return np.frombuffer(self.table(), np.uint8)
+
+    def __call__(self, text: str) -> list[str]:
+        """Return the tokens of `text`, in order.
+
+        Examples
+        --------
+        >>> TOKENIZERS["words"]("Don't panic!")
+        ['don', 't', 'panic']
+        >>> TOKENIZERS["paper"]("Don't panic!")
+        ['dont', 'panic']
+        >>> TOKENIZERS["symbols"]("Don't panic! :-)")
+        ['don', "'", 't', 'panic', '!', ':-)']
+        >>> TOKENIZERS["symbols"]("东京Tower 2号")
+        ['东', '京', 'tower', '2', '号']
+        """
+        return self.find(self.prepare(text))
+
+    def spans(self, text: str) -> list[Token]:
+        """Return the tokens of `text` with their positions in `text` as it was given."""
+        prepared = self.prepare(text)
+        starts, ends = _origins(text, prepared, self.prepare)
+        return [Token(token, starts[start], ends[end - 1]) for token, start, end in self.locate(prepared)]
+
+    def prepare(self, text: str) -> str:
+        """Bring the text into NFC and, where this tokeniser does so, into lower case."""
+        composed = text if text.isascii() else unicodedata.normalize("NFC", text)
+        return composed.lower() if self.lower else composed
+
+    def __reduce__(self) -> tuple[Callable[[str], "Tokenizer"], tuple[str]]:
+        return named_tokenizer, (self.name,)
+
+
+AnyTokenizer = Tokenizer | Callable[[str], Iterable[str]]
+
+
+def named_tokenizer(name: str) -> Tokenizer:
+    """Return the tokeniser of that name."""
+    return look_up(TOKENIZERS, name, "tokenizer")
+
+
+def resolve_tokenizer(tokenizer: str | AnyTokenizer) -> AnyTokenizer:
+    """Return the tokeniser for a name; a callable is taken as it is."""
+    if callable(tokenizer):
+        return tokenizer
+    return named_tokenizer(tokenizer)
+
+
+def gives_symbols(tokenizer: AnyTokenizer) -> bool:
+    """Tell whether some tokens are signs."""
+    return isinstance(tokenizer, Tokenizer) and tokenizer.symbols
+
+
+def bigrams_hold_symbols(pairs: Iterable[str]) -> bool:
+    """Tell whether signs are taken for words in pairs, "one two", as the first models with pairs took them."""
+    return any(is_symbol(word) for pair in pairs for word in pair.split(" "))
+
+
+def tokenizer_name(tokenizer: str | AnyTokenizer) -> str:
+    """Return the name to store for a tokeniser; that of a callable is for people only."""
+    if isinstance(tokenizer, str):
+        return tokenizer
+    return str(getattr(tokenizer, "name", getattr(tokenizer, "__name__", type(tokenizer).__name__)))
+
+
+def token_spans(tokenizer: AnyTokenizer, text: str) -> list[Token]:
+    """Return tokens and positions, also for a callable that knows no positions.
+
+    The tokens of such a callable are searched for one after the other, whatever their case, in what is left of the
+    word reached and at the start of later ones. One that is not found (a lemma, say) gets the empty span.
+    """
+    if isinstance(tokenizer, Tokenizer):
+        return tokenizer.spans(text)
+    found, position = [], 0
+    for token in check_tokens(tokenizer(text), tokenizer):
+        pattern = re.escape(token)
+        here = re.compile(pattern, re.IGNORECASE).match(text, position)
+        match = here or re.compile(rf"(?:\b|(?!\w)){pattern}", re.IGNORECASE).search(text, position)
+        start, end = match.span() if match else (position, position)
+        found.append(Token(token, start, end))
+        position = end
+    return found
+
+
+def check_tokens(tokens: Iterable[str], tokenizer: AnyTokenizer) -> list[str]:
+    """Return what a user's tokeniser gave as a list, or say why it cannot be used."""
+    if isinstance(tokens, str) or not isinstance(tokens, Iterable):
+        raise InputError(
+            f"the tokenizer {tokenizer_name(tokenizer)!r} returned {type(tokens).__name__}; expected a list of strings"
+        )
+    checked = list(tokens)
+    for token in checked:
+        if not isinstance(token, str):
+            raise InputError(
+                f"the tokenizer {tokenizer_name(tokenizer)!r} returned a token of type {type(token).__name__}; "
+                "expected strings"
+            )
+    return checked
+
+
+# paper ---------------------------------------------------------------------------------------------------------
+
+_NOT_KEPT = re.compile(r"[^\w\s]|_")
+_CHUNK = re.compile(r"\S+")
+
+
+def _paper_find(text: str) -> list[str]:
+    return _NOT_KEPT.sub("", text).split()
+
+
+def _paper_locate(text: str) -> Iterator[Token]:
+    for chunk in _CHUNK.finditer(text):
+        kept = [at for at in range(chunk.start(), chunk.end()) if not _NOT_KEPT.match(text, at)]
+        if kept:
+            yield Token("".join(text[at] for at in kept), kept[0], kept[-1] + 1)
+
+
+# words ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def word_pattern() -> re.Pattern[str]:
+    """Return what the tokeniser `words` takes for a word, in lower case."""
+    return re.compile(rf"\w[\w{marks()}]*")
+
+
+def _words_find(text: str) -> list[str]:
+    return word_pattern().findall(text)
+
+
+def _words_locate(text: str) -> Iterator[Token]:
+    return _matches(word_pattern(), text)
+
+
+# signs ---------------------------------------------------------------------------------------------------------
+
+
+_WORD_START = re.compile(rf"[\w{ALONE_LETTERS}]")
+
+
+@cache
+def _symbols_pattern() -> re.Pattern[str]:
+    letter = rf"[^\W{ALONE_LETTERS}]"
+    mark = rf"(?![\w\0-\x7f])[{marks()}]"  # what most characters are is sooner seen than that they are no mark
+    word = rf"{letter}+(?:{mark}{letter}*)*+"
+    alone = rf"[{ALONE_LETTERS}](?:{mark})*+"
+    signs = rf"[^\w{GAPS}{marks()}{ALONE_LETTERS}]+"
+    return re.compile(f"{word}|{alone}|{signs}")
+
+
+def is_symbol(token: str) -> bool:
+    """Tell whether a token is a sign, if its tokeniser gives any."""
+    return _WORD_START.match(token) is None
+
+
+def _symbols_find(text: str) -> list[str]:
+    return _symbols_pattern().findall(text)
+
+
+def _symbols_locate(text: str) -> Iterator[Token]:
+    return _matches(_symbols_pattern(), text)
+
+
+# whitespace ----------------------------------------------------------------------------------------------------
+
+
+def _whitespace_locate(text: str) -> Iterator[Token]:
+    return _matches(_CHUNK, text)
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[Token]:
+    return (Token(match.group(), match.start(), match.end()) for match in pattern.finditer(text))
+
+
+# jieba ---------------------------------------------------------------------------------------------------------
+
+
+def _jieba_find(text: str) -> list[str]:
+    return [token for token, _, _ in _jieba_locate(text)]
+
+
+def _jieba_locate(text: str) -> Iterator[Token]:
+    return (Token(*found) for found in _jieba_segment()(text) if word_pattern().search(found[0]))
+
+
+@cache
+def _jieba_segment() -> Callable[[str], Iterator[tuple[str, int, int]]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its string escapes and its use of pkg_resources are out of date
+        try:
+            import jieba  # noqa: PLC0415
+        except ImportError:
+            raise MissingExtraError("the tokenizer 'jieba'", "zh") from None
+        jieba.setLogLevel("WARNING")
+        jieba.initialize()
+    segment: Callable[[str], Iterator[tuple[str, int, int]]] = jieba.tokenize
+    return segment
+
+
+# positions -----------------------------------------------------------------------------------------------------
+
+
+def _origins(text: str, prepared: str, prepare: Callable[[str], str]) -> tuple[Sequence[int], Sequence[int]]:
+    """Return, for each character of `prepared`, where the characters of `text` it comes from start and end."""
+    if len(text) == len(prepared) and unicodedata.is_normalized("NFC", text):
+        return range(len(text)), range(1, len(text) + 1)
+    starts: list[int] = []
+    ends: list[int] = []
+    for start, end in _composing_runs(text):
+        length = len(prepare(text[start:end]))
+        starts += [start] * length
+        ends += [end] * length
+    if len(starts) != len(prepared):  # a composition across our runs: rather no positions than wrong ones
+        return [0] * len(prepared), [len(text)] * len(prepared)
+    return starts, ends
+
+
+def _composing_runs(text: str) -> Iterator[tuple[int, int]]:
+    """Cut the text where NFC never joins two characters."""
+    start = 0
+    for at in range(1, len(text)):
+        if not _may_compose(text[at - 1], text[at]):
+            yield start, at
+            start = at
+    if text:
+        yield start, len(text)
+
+
+def _may_compose(before: str, character: str) -> bool:
+    """Return whether it is a mark, or a jamo that may become a syllable with the one before."""
+    hangul = "\u1100" <= before <= "\u11ff" or "\uac00" <= before <= "\ud7a3"
+    return unicodedata.category(character).startswith("M") or (hangul and "\u1160" <= character <= "\u11ff")
+
+
+# tables for compiled code ------------------------------------------------------------------------------------------
+
+_END, _MORE, _KEEP, _SKIP, _SYMBOL, _ALONE = 0, 1, 2, 3, 4, 5
+
+
+@cache
+def _all_characters() -> str:
+    return "".join(map(chr, range(sys.maxunicode + 1)))
+
+
+def _table(default: int, *rules: tuple[str, int]) -> bytes:
+    """Return an action for each code point: the default, or that of the last pattern which it matches."""
+    actions = bytearray([default]) * (sys.maxunicode + 1)
+    for pattern, action in rules:
+        for run in re.compile(f"(?:{pattern})+", re.DOTALL).finditer(_all_characters()):
+            actions[run.start() : run.end()] = bytes([action]) * (run.end() - run.start())
+    return bytes(actions)
+
+
+@cache
+def _paper_table() -> bytes:
+    return _table(_SKIP, (r"\s", _END), (r"[^\W_]", _KEEP))
+
+
+@cache
+def _words_table() -> bytes:
+    return _table(_END, (f"[{marks()}]", _MORE), (r"\w", _KEEP))
+
+
+@cache
+def _symbols_table() -> bytes:
+    return _table(_SYMBOL, (f"[{GAPS}]", _END), (f"[{marks()}]", _MORE), (r"\w", _KEEP), (f"[{ALONE_LETTERS}]", _ALONE))
+
+
+@cache
+def _keep_all() -> bytes:
+    return _table(_KEEP)
+
+
+def _one_token_locate(text: str) -> Iterator[Token]:
+    return iter([Token(text, 0, len(text))] if text else [])
+
+
+@cache
+def _whitespace_table() -> bytes:
+    return _table(_KEEP, (r"\s", _END))
+
+
+ONE_TOKEN = Tokenizer("one token", lambda text: [text] * bool(text), _one_token_locate, lower=False, table=_keep_all)
+"""Takes a text for one token; for lists of words."""
+
+TOKENIZERS: dict[str, Tokenizer] = {
+    # the author's program: lower case, delete what is neither a word character nor white space, split
+    "paper": Tokenizer("paper", _paper_find, _paper_locate, table=_paper_table),
+    # maximal runs of letters, digits, marks and underscores, in lower case
+    "words": Tokenizer("words", _words_find, _words_locate, table=_words_table),
+    # these, and runs of what is neither word nor white space: punctuation, emoticons, emoji; and each letter of a
+    # script without spaces by itself
+    "symbols": Tokenizer("symbols", _symbols_find, _symbols_locate, symbols=True, table=_symbols_table),
+    # for text that is tokenised already: split on white space, keep the case
+    "whitespace": Tokenizer("whitespace", str.split, _whitespace_locate, lower=False, table=_whitespace_table),
+    # Chinese, by the segmenter jieba (extra zh); tokens without a letter or digit are left out
+    "jieba": Tokenizer("jieba", _jieba_find, _jieba_locate),
+}

@@ -1,0 +1,1 @@
+"""What is left after training: the word table, its explanations, and model files."""

@@ -1,0 +1,209 @@
+"""Arrays and settings on disk: safetensors and JSON, nothing that could run.
+
+A model folder holds data files, ``config.json``, and a card for people. The name of a data file carries the hash of
+its content, and ``config.json``, replaced last, names the files that belong together: whoever opens the folder, at
+whatever moment of a save, finds the old model or the new one.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as parse_tensors
+from safetensors.numpy import save as dump_tensors
+
+from tfcr.errors import ModelError
+from tfcr.system.files import write_file
+
+FORMAT = "tfcr-model"
+SCHEMA = 2
+CONFIG, CARD, LOCK = "config.json", "README.md", ".lock"
+
+Arrays = dict[str, NDArray[Any]]
+
+_DATA_FILE = re.compile(r"[a-z]+-[0-9a-f]{16}\.safetensors")
+_TEMPORARY = re.compile(r"\..*\.tmp")
+
+
+def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arrays], card: str) -> None:
+    """Write a model folder, or replace the one there.
+
+    Parameters
+    ----------
+    folder
+        Made if need be. One that holds anything but a model is refused.
+    config
+        Settings, JSON.
+    data
+        Data files by their name, without ending: arrays by theirs.
+    card
+        The text of README.md.
+    """
+    contents = {
+        name: dump_tensors({key: np.ascontiguousarray(array) for key, array in arrays.items()})
+        for name, arrays in data.items()
+    }
+    files = {name: f"{name}-{_digest(content)}.safetensors" for name, content in contents.items()}
+    whole = {"format": FORMAT, "schema": SCHEMA, "files": files, **config}
+    written_config = json.dumps(whole, indent=2, ensure_ascii=False, default=_plain).encode()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _check_replaceable(folder)
+        with _locked(folder):
+            for name, content in contents.items():
+                write_file(folder / files[name], content)
+            write_file(folder / CONFIG, written_config)
+            write_file(folder / CARD, card.encode())
+            _sync_folder(folder)
+            _remove_leftovers(folder, set(files.values()))
+    except OSError as error:
+        raise ModelError(f"cannot write the model to {folder}: {error.strerror or error}") from error
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Tell a model's folder from data."""
+    try:
+        config = json.loads((Path(path) / CONFIG).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and config.get("format") == FORMAT
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a folder that a model cannot be saved to, before any long work."""
+    folder = Path(path)
+    try:
+        if folder.exists():
+            _check_replaceable(folder)
+        nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+            raise ModelError(f"cannot write the model to {folder}: {nearest} is not a folder one may write to")
+    except OSError as error:
+        raise ModelError(f"cannot write the model to {folder}: {error.strerror}") from error
+
+
+def load_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Arrays]]:
+    """Read a model folder; return its config and its data files' arrays."""
+    for _ in range(10):
+        config = _read_config(folder)
+        try:
+            return config, {name: _read_data(folder, file) for name, file in config["files"].items()}
+        except FileNotFoundError as error:
+            missing = error  # replaced since its config was read: read the new one
+    raise ModelError(f"{folder} is damaged: {Path(missing.filename).name} is missing; save the model again")
+
+
+def _check_replaceable(folder: Path) -> None:
+    if (folder / CONFIG).exists():
+        _check_own(folder)
+        return
+    foreign = [entry.name for entry in folder.iterdir() if not _is_ours(entry.name)]
+    if foreign:
+        raise ModelError(f"{folder} holds {foreign[0]} and no model; give a new or empty folder")
+
+
+def _check_own(folder: Path) -> None:
+    """Refuse to replace what another program wrote; a damaged model of ours may be replaced."""
+    try:
+        config = json.loads((folder / CONFIG).read_bytes())
+    except ValueError:
+        config = {"format": FORMAT} if any(_DATA_FILE.fullmatch(entry.name) for entry in folder.iterdir()) else {}
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise ModelError(f"{folder} holds the {CONFIG} of another program; give a new or empty folder")
+
+
+def _is_ours(name: str) -> bool:
+    return name in {CARD, LOCK} or bool(_DATA_FILE.fullmatch(name) or _TEMPORARY.fullmatch(name))
+
+
+def _plain(value: Any) -> Any:
+    """Return a numpy number as Python's own, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _remove_leftovers(folder: Path, used: set[str]) -> None:
+    """Remove what earlier saves left, whether they ended or were killed; we hold the lock."""
+    for entry in folder.iterdir():
+        if entry.name not in used and (_DATA_FILE.fullmatch(entry.name) or _TEMPORARY.fullmatch(entry.name)):
+            with suppress(OSError):
+                entry.unlink()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep two saves to one folder apart. The system frees the lock when a process dies."""
+    with (folder / LOCK).open("ab") as file:
+        try:
+            import fcntl  # noqa: PLC0415 - not on Windows
+        except ImportError:
+            yield
+            return
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renames last through a power failure, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    if not folder.exists():
+        raise ModelError(f"{folder} does not exist; expected a model's folder, made by tfcr train or by save()")
+    try:
+        config = json.loads((folder / CONFIG).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise ModelError(
+            f"{folder} is no model: it has no {CONFIG}; expected a folder made by tfcr train or by save()"
+        ) from None
+    except OSError as error:
+        raise ModelError(f"cannot read {folder / CONFIG}: {error.strerror}") from error
+    except ValueError as error:
+        raise ModelError(f"{folder} is damaged: {CONFIG} is no JSON ({error}); save the model again") from None
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise ModelError(f"{folder} is no model of tfcr: its {CONFIG} is of another program")
+    schema, files = config.get("schema"), config.get("files")
+    if not isinstance(schema, int) or not isinstance(files, dict):
+        raise ModelError(f"{folder} is damaged: {CONFIG} lacks its schema or files; save the model again")
+    if schema > SCHEMA:
+        raise ModelError(
+            f"{folder} is of schema {schema}, and this tfcr reads up to {SCHEMA}; "
+            "update it with: pip install --upgrade tfcr"
+        )
+    return config
+
+
+def _read_data(folder: Path, file: object) -> Arrays:
+    if not isinstance(file, str) or not _DATA_FILE.fullmatch(file):  # never follow a path out of the folder
+        raise ModelError(f"{folder} is damaged: {CONFIG} names the file {file!r}; save the model again")
+    try:
+        content = (folder / file).read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ModelError(f"cannot read {folder / file}: {error.strerror}") from error
+    if _digest(content) not in file:
+        raise ModelError(f"{folder} is damaged: {file} is not what was saved; get or save the model again")
+    try:
+        return parse_tensors(content)
+    except SafetensorError as error:
+        raise ModelError(f"{folder} is damaged: {file} cannot be read ({error})") from None
