@@ -16,7 +16,7 @@ LAYERS = [
     {"system"},
     {"text", "data"},
     {"schemes", "embeddings"},
-    {"features"},
+    {"features", "decision"},
     {"heads"},
     {"trained"},
     {"classifier", "loading", "transformers", "presets"},

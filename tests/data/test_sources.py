@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfcr.system import archives
 from tfcr.data import DATASETS, READERS, load_dataset, load_pydocs, read_corpus
 from tfcr.data.delimited import SEPARATORS
 from tfcr.data.encoding import detect_encoding
 from tfcr.errors import DataError, UnknownNameError
+from tfcr.system import archives
 
 ROWS = [("good film", "pos"), ("bad film", "neg"), ("größe", "pos")]
 

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from tests.conftest import random_corpus, random_vectors
 from tfcr import Embeddings, TfcrClassifier
-from tfcr.features import blocks
-from tfcr.text import native_counts as bytecounts
 from tfcr.embeddings import store
+from tfcr.features import blocks
 from tfcr.features.blocks import AVERAGINGS, BLOCKS, document_vectors, make_blocks
 from tfcr.kernels.tokens import ALONE, END, KEEP, MORE, SKIP, SYMBOL
 from tfcr.system.native import descend_once, last_row_end
 from tfcr.system.packed_strings import encode_words
+from tfcr.text import native_counts as bytecounts
 from tfcr.text.documents import CountedDocuments, count_words
 from tfcr.text.native_counts import count_bytes
 from tfcr.text.tokenizers import TOKENIZERS

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfcr.system import archives
 from tfcr.data import DATASETS, Corpus, dataset_rows, fetch_dataset, load_data, load_dataset
 from tfcr.data.datasets.registry import PAPER
 from tfcr.data.named import DOWNLOADABLE, READY, TO_BE_ASKED_FOR, how_to_get, state_of
 from tfcr.errors import DataError, DownloadError, InputError
+from tfcr.system import archives
 
 Pairs = list[tuple[str, str]]
 

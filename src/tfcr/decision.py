@@ -1,0 +1,174 @@
+"""From scores to probabilities and labels, by one rule for models, stacking, experiments and wrapped heads.
+
+A linear classifier has one output per class, and the class with the largest score wins. With two classes it has a
+single output, as in scikit-learn: a score above 0 means the second class.
+
+    scores (n_documents, n_outputs)  --link-->  probabilities (n_documents, n_classes)  -->  labels (n_documents,)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from tfcr.errors import InputError
+
+Labels = NDArray[Any]
+"""Labels as users give them: text, integers, floats or booleans."""
+ClassNumbers = NDArray[np.int64]
+"""Labels as positions in the sorted classes."""
+Scores = NDArray[np.floating[Any]]
+Confusion = NDArray[Any]
+"""Rows are true classes, columns predicted ones; (n_classes, n_classes)."""
+
+
+# the two-class case ------------------------------------------------------------------------------------------------
+
+
+def output_classes(n_classes: int) -> ClassNumbers:
+    """Return the class that each output speaks for; of two classes, the second.
+
+    Examples
+    --------
+    >>> output_classes(2), output_classes(3)
+    (array([1]), array([0, 1, 2]))
+    """
+    return np.arange(1 if n_classes == 2 else 0, n_classes)
+
+
+def class_scores(scores: NDArray[Any]) -> NDArray[Any]:
+    """Return one column per class: a single output speaks for its class and against the other.
+
+    Examples
+    --------
+    >>> class_scores(np.array([[1.5]]))
+    array([[-1.5,  1.5]])
+    """
+    return np.concatenate([-scores, scores], axis=-1) if scores.shape[-1] == 1 else scores
+
+
+def logits(scores: NDArray[Any]) -> NDArray[Any]:
+    """Return one column per class whose softmax is the probability; a single output is the difference of two."""
+    return class_scores(scores / 2) if scores.shape[-1] == 1 else scores
+
+
+def output_offsets(class_offsets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what to add to each output so that each class gains its offset; the inverse of `logits`.
+
+    Examples
+    --------
+    >>> output_offsets(np.array([0.5, 2.0])), output_offsets(np.array([0.0, 1.0, 2.0]))
+    (array([1.5]), array([0., 1., 2.]))
+    """
+    return np.diff(class_offsets) if len(class_offsets) == 2 else class_offsets
+
+
+def best_class(scores: Scores) -> ClassNumbers:
+    """Return the position of the winning class; (n_documents,). Ties go to the first class.
+
+    Examples
+    --------
+    >>> best_class(np.array([[0.0], [0.1]])), best_class(np.array([[0.2, 0.7, 0.7]]))
+    (array([0, 1]), array([1]))
+    """
+    return class_scores(scores).argmax(axis=1).astype(np.int64)
+
+
+# links: from scores to probabilities -------------------------------------------------------------------------------
+
+
+def _sigmoid(scores: Scores) -> NDArray[np.float64]:
+    """One-vs-rest logistic regression: each class's own probability, normalised to add up to 1."""
+    each = expit(class_scores(scores))
+    total = each.sum(axis=1, keepdims=True)
+    return np.where(total > 0, each / np.where(total > 0, total, 1), 1 / each.shape[1])
+
+
+def _softmax(scores: Scores) -> NDArray[np.float64]:
+    """Scores that are no log-odds (svm, ridge): larger means likelier, and that is all. Not calibrated."""
+    return np.asarray(softmax(class_scores(scores), axis=1))
+
+
+def _multinomial(scores: Scores) -> NDArray[np.float64]:
+    """Multinomial logistic regression; with two classes, a single output of log-odds."""
+    return np.asarray(softmax(logits(scores), axis=1))
+
+
+LINKS: dict[str, Callable[[Scores], NDArray[np.float64]]] = {
+    "sigmoid": _sigmoid,
+    "softmax": _softmax,
+    "multinomial": _multinomial,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """How scores become probabilities and labels.
+
+    Attributes
+    ----------
+    classes
+        Sorted, of the type that labels were given in.
+    link
+        A name of LINKS.
+    """
+
+    classes: Labels
+    link: str
+
+    @property
+    def n_outputs(self) -> int:
+        """How many scores a document has."""
+        return len(output_classes(len(self.classes)))
+
+    def probabilities(self, scores: Scores) -> NDArray[np.float64]:
+        """Return a probability for each class; (n_documents, n_classes)."""
+        return LINKS[self.link](scores)
+
+    def labels(self, scores: Scores) -> Labels:
+        """Return the winning class of each document, as a label."""
+        winners: Labels = self.classes[best_class(scores)]
+        return winners
+
+    def position(self, label: Any) -> int:
+        """Return the position of a label among the classes."""
+        found = np.flatnonzero(self.classes == label)
+        if not len(found):
+            raise InputError(f"unknown class {label!r}; known: {', '.join(map(str, self.classes.tolist()))}")
+        return int(found[0])
+
+
+# how good decisions are --------------------------------------------------------------------------------------------
+
+
+def confusion_matrix(
+    true: ClassNumbers, predicted: ClassNumbers, n_classes: int, sample_weight: NDArray[Any] | None = None
+) -> Confusion:
+    """Count documents, or add up their weights, by true and predicted class; (n_classes, n_classes)."""
+    return np.bincount(true * n_classes + predicted, sample_weight, n_classes**2).reshape(n_classes, n_classes)
+
+
+def macro_f1(confusion: Confusion, counted: NDArray[np.bool_] | None = None) -> float:
+    """Return the mean F1 of the classes that have documents; `counted` can leave some classes out.
+
+    Examples
+    --------
+    Two documents of the first class are right, and one of the second is taken for the first: F1 is 4/5 and 0.
+
+    >>> macro_f1(np.array([[2, 0], [1, 0]]))
+    0.4
+    """
+    of_class, as_class = confusion.sum(axis=1), confusion.sum(axis=0)
+    present = of_class > 0 if counted is None else (of_class > 0) & counted
+    if not present.any():
+        return 0.0
+    return float(np.mean(2 * np.diag(confusion)[present] / (of_class + as_class)[present]))
+
+
+def macro_f1_of_labels(labels: Labels, predicted: Labels) -> float:
+    """Return the mean F1 of the classes among `labels`."""
+    classes, numbers = np.unique(np.concatenate([labels, predicted]), return_inverse=True)
+    return macro_f1(confusion_matrix(numbers[: len(labels)], numbers[len(labels) :], len(classes)))
