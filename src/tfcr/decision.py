@@ -74,7 +74,7 @@ def best_class(scores: Scores) -> ClassNumbers:
     >>> best_class(np.array([[0.0], [0.1]])), best_class(np.array([[0.2, 0.7, 0.7]]))
     (array([0, 1]), array([1]))
     """
-    return class_scores(scores).argmax(axis=1).astype(np.int64)
+    return np.asarray(class_scores(scores).argmax(axis=1), np.int64)
 
 
 # links: from scores to probabilities -------------------------------------------------------------------------------
