@@ -2,12 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tfcr import Embeddings
+from tfcr import Embeddings, TfcrClassifier
 from tfcr.data import Corpus, read_corpus
 
 settings.register_profile("tfcr", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
@@ -62,3 +63,8 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="session")
 def vectors(corpus: Corpus) -> Embeddings:
     return random_vectors(corpus)
+
+
+def plain_classifier(**parameters: Any) -> TfcrClassifier:
+    """Return a classifier without stacking: one part, C = 1, the paper's blocks, unless other parameters are given."""
+    return TfcrClassifier.from_preset("paper", **{"tokenizer": "words", **parameters})

@@ -3,15 +3,14 @@
 import json
 from pathlib import Path
 
-from tests.conftest import random_corpus, random_vectors
-from tfcr import TfcrClassifier
+from tests.conftest import plain_classifier, random_corpus, random_vectors
 from tfcr.trained.format import SCHEMA
 
 
 def main() -> None:
     corpus = random_corpus(30)
     parts = ("words", "bigrams", "vectors")
-    model = TfcrClassifier(parts=parts, embeddings=random_vectors(corpus, 2), blocks="own")
+    model = plain_classifier(parts=parts, embeddings=random_vectors(corpus, 2), blocks="own")
     model.fit(corpus.texts, corpus.labels)
     folder = Path(__file__).parent / "models" / f"schema-{SCHEMA}"
     model.save(folder)

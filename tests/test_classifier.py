@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from tests.conftest import random_corpus, random_vectors
+from tests.conftest import plain_classifier, random_corpus, random_vectors
 from tfcr import (
     PRESETS,
     SCHEMES,
@@ -28,11 +28,11 @@ from tfcr.data import Corpus
 from tfcr.errors import InputError, UnknownNameError
 from tfcr.features.blocks import AVERAGINGS, BLOCKS, empty_blocks
 from tfcr.heads import HEADS
-from tfcr.text.documents import count_words
+from tfcr.text.documents import count_terms
 
 
 def fitted(corpus: Corpus, vectors: Embeddings, **parameters: Any) -> TfcrClassifier:
-    return TfcrClassifier(embeddings=vectors, **parameters).fit(corpus.texts, corpus.labels)
+    return plain_classifier(embeddings=vectors, **parameters).fit(corpus.texts, corpus.labels)
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -48,14 +48,14 @@ def test_the_table_scores_as_features_times_coefficients(
     vectorizer = WeightedEmbeddingVectorizer(embeddings=vectors, blocks=blocks, averaging=averaging)
     vectorizer.fit(corpus.texts, corpus.labels)
     # the same head once more, with nothing collapsed
-    from tfcr.heads import fit_head, make_targets, resolve_head
+    from tfcr.heads import Examples, fit_head, make_targets, resolve_head
 
     targets = make_targets(np.array(corpus.labels), model.classes_, np.ones(len(corpus)), "balanced")
-    documents = count_words(corpus.texts, vocabulary=vectorizer.words_)
-    parts = fit_head(resolve_head(head, C=1.0), documents, vectorizer.blocks_, targets)
+    documents = count_terms(corpus.texts, vocabulary=vectorizer.vocabulary_)
+    parts = fit_head(resolve_head(head, C=1.0), Examples(documents, targets), vectorizer.blocks_)
     tests = [*corpus.texts[:20], "", "unknown words only", "w0_1", "common1 unknown w1_2 w1_2"]
     centred = vectorizer.transform(tests) - parts.means
-    empty = empty_blocks(count_words(tests, vocabulary=vectorizer.words_).matrix, vectorizer.blocks_)
+    empty = empty_blocks(count_terms(tests, vocabulary=vectorizer.vocabulary_), vectorizer.blocks_)
     centred[np.repeat(empty, [block.dimensions for block in vectorizer.blocks_], axis=1)] = 0
     expected = centred @ parts.coefficients + parts.intercepts
     scores = model.decision_function(tests)
@@ -99,7 +99,7 @@ def test_an_explanation_shows_words_counts_and_places(corpus: Corpus, vectors: E
 def test_a_word_alone_speaks_for_its_class() -> None:
     """A short text holds no word of most classes: their empty blocks must not decide."""
     corpus = random_corpus(300)
-    model = TfcrClassifier(dimensions=10, random_state=0).fit(corpus.texts, corpus.labels)
+    model = plain_classifier(dimensions=10, random_state=0).fit(corpus.texts, corpus.labels)
     own = [f"w{label}_{word}" for label in range(3) for word in range(6)]
     assert model.predict(own).tolist() == [f"class {label}" for label in range(3) for _ in range(6)]
 
@@ -156,7 +156,7 @@ def test_probabilities_of_a_logistic_head_are_its_own() -> None:
 def test_label_types_are_kept(labels: Any, vectors: Embeddings, tmp_path: Path) -> None:
     corpus = random_corpus(n_classes=2)
     targets = [labels[number % 2] for number in range(len(corpus))]
-    model = TfcrClassifier(embeddings=vectors).fit(corpus.texts, targets)
+    model = plain_classifier(embeddings=vectors).fit(corpus.texts, targets)
     predicted = model.predict(corpus.texts[:4])
     assert predicted.tolist() == [labels[0], labels[1]] * 2
     assert type(predicted.tolist()[0]) is type(targets[0])
@@ -176,7 +176,7 @@ def test_containers_of_texts_and_labels(corpus: Corpus, vectors: Embeddings) -> 
         (pandas.Series(corpus.texts), pandas.Series(corpus.labels).astype("category")),
         (polars.Series(corpus.texts), polars.Series(corpus.labels)),
     ]:
-        model = TfcrClassifier(embeddings=vectors).fit(texts, labels)
+        model = plain_classifier(embeddings=vectors).fit(texts, labels)
         np.testing.assert_array_equal(model.decision_function(texts), expected)
 
 
@@ -186,8 +186,10 @@ def test_weight_zero_removes_and_two_repeats(head: str, blocks: str, corpus: Cor
     weights = [0] * 10 + [2] * 20 + [1] * 90
     rows = np.repeat(np.arange(120), weights)
     settings: dict[str, Any] = {"embeddings": vectors, "head": head, "blocks": blocks}
-    weighted = TfcrClassifier(**settings).fit(corpus.texts, corpus.labels, sample_weight=weights)
-    repeated = TfcrClassifier(**settings).fit([corpus.texts[row] for row in rows], [corpus.labels[row] for row in rows])
+    weighted = plain_classifier(**settings).fit(corpus.texts, corpus.labels, sample_weight=weights)
+    repeated = plain_classifier(**settings).fit(
+        [corpus.texts[row] for row in rows], [corpus.labels[row] for row in rows]
+    )
     assert weighted.counts_ is not None
     assert weighted.counts_.at_least(1) == repeated.counts_
     np.testing.assert_allclose(
@@ -211,17 +213,17 @@ def test_pickling_and_cloning(corpus: Corpus, vectors: Embeddings) -> None:
 
 
 def test_grid_search_and_cross_validation(corpus: Corpus, vectors: Embeddings) -> None:
-    search = GridSearchCV(TfcrClassifier(embeddings=vectors), {"scheme": ["none", "tfcr"], "C": [0.1, 1]}, cv=2)
+    search = GridSearchCV(plain_classifier(embeddings=vectors), {"scheme": ["none", "tfcr"], "C": [0.1, 1]}, cv=2)
     assert search.fit(corpus.texts, corpus.labels).best_params_["scheme"] == "tfcr"
-    serial = cross_val_score(TfcrClassifier(embeddings=vectors), corpus.texts, corpus.labels, cv=3)
-    parallel = cross_val_score(TfcrClassifier(embeddings=vectors), corpus.texts, corpus.labels, cv=3, n_jobs=2)
+    serial = cross_val_score(plain_classifier(embeddings=vectors), corpus.texts, corpus.labels, cv=3)
+    parallel = cross_val_score(plain_classifier(embeddings=vectors), corpus.texts, corpus.labels, cv=3, n_jobs=2)
     np.testing.assert_array_equal(serial, parallel)
 
 
 def test_in_domain_vectors_are_the_default_and_repeatable() -> None:
     corpus = random_corpus(200)
     models = [
-        TfcrClassifier(dimensions=10, random_state=seed, unlabelled=["common1 more text"] * 5).fit(
+        plain_classifier(dimensions=10, random_state=seed, unlabelled=["common1 more text"] * 5).fit(
             corpus.texts, corpus.labels
         )
         for seed in (3, 3, 4)
@@ -236,7 +238,7 @@ def test_in_domain_vectors_are_the_default_and_repeatable() -> None:
 def test_a_seed_may_be_a_number_of_numpy(tmp_path: Path) -> None:
     corpus = random_corpus(60)
     seeds: list[Any] = [3, np.int64(3), 0]
-    models = [TfcrClassifier(parts=["words", "bigrams"], embeddings=None, random_state=seed) for seed in seeds]
+    models = [plain_classifier(parts=["words", "bigrams"], embeddings=None, random_state=seed) for seed in seeds]
     shares = [model.fit(corpus.texts, corpus.labels).part_weights_ for model in models]
     assert shares[0] == shares[1] != shares[2]
     models[1].save(tmp_path / "model")
@@ -274,7 +276,7 @@ def test_bad_parameters(parameters: dict[str, Any], message: str, corpus: Corpus
 
 
 def test_bad_data(corpus: Corpus, vectors: Embeddings) -> None:
-    model = TfcrClassifier(embeddings=vectors)
+    model = plain_classifier(embeddings=vectors)
     with pytest.raises(InputError, match="found one class only, 'x'; expected documents of at least two classes"):
         model.fit(["a", "b"], ["x", "x"])
     with pytest.raises(InputError, match="found no documents"):
@@ -293,11 +295,11 @@ def test_bad_parameters_are_refused_before_any_long_work(corpus: Corpus, monkeyp
     wrongs += [{"C": 0}, {"random_state": -1}]
     for wrong in wrongs:
         with pytest.raises(InputError):
-            TfcrClassifier(**wrong).fit(corpus.texts, corpus.labels)
+            plain_classifier(**wrong).fit(corpus.texts, corpus.labels)
 
 
 def test_fractional_weights(corpus: Corpus, vectors: Embeddings) -> None:
-    model = TfcrClassifier(embeddings=vectors).fit(corpus.texts, corpus.labels, sample_weight=np.full(120, 0.4))
+    model = plain_classifier(embeddings=vectors).fit(corpus.texts, corpus.labels, sample_weight=np.full(120, 0.4))
     assert model.score(corpus.texts, corpus.labels) > 0.9
 
 
@@ -306,9 +308,9 @@ def test_predicting_before_fitting() -> None:
 
     for call in ("predict", "predict_proba", "decision_function", "explain"):
         with pytest.raises(NotFittedError):
-            getattr(TfcrClassifier(), call)(["a"])
+            getattr(plain_classifier(), call)(["a"])
     with pytest.raises(NotFittedError):
-        TfcrClassifier().top_words()
+        plain_classifier().top_words()
 
 
 def test_callables_in_place_of_names(corpus: Corpus, vectors: Embeddings) -> None:

@@ -6,7 +6,8 @@ import pytest
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from tfcr import Embeddings, TfcrClassifier
+from tests.conftest import plain_classifier
+from tfcr import Embeddings
 from tfcr.data import Corpus
 from tfcr.errors import InputError
 from tfcr.evaluation import compare, cross_validate, evaluate, plan_folds, train_and_measure
@@ -14,7 +15,7 @@ from tfcr.predict_table import predict_frame
 
 
 def test_cross_validation_is_scikit_learns(corpus: Corpus, vectors: Embeddings) -> None:
-    model = TfcrClassifier(embeddings=vectors)
+    model = plain_classifier(embeddings=vectors)
     ours = cross_validate(model, corpus, folds=4, seed=3)
     folds = StratifiedKFold(4, shuffle=True, random_state=3)
     theirs = cross_val_predict(model, corpus.texts, corpus.labels, cv=folds)
@@ -25,7 +26,7 @@ def test_cross_validation_is_scikit_learns(corpus: Corpus, vectors: Embeddings) 
     ]
     assert ours.fold_scores == pytest.approx(scores)
     assert ours.macro_f1 == pytest.approx(np.mean(scores))
-    assert ours.spread == pytest.approx(np.std(scores))
+    assert ours.std == pytest.approx(np.std(scores))
     assert ours.pooled_macro_f1 == pytest.approx(f1_score(corpus.labels, theirs, average="macro"))
     assert ours.accuracy == pytest.approx(np.mean(theirs == np.array(corpus.labels)))
     assert sum(score.documents for score in ours.class_scores()) == 120
@@ -33,7 +34,7 @@ def test_cross_validation_is_scikit_learns(corpus: Corpus, vectors: Embeddings) 
 
 def test_comparing_shows_progress_over_all(corpus: Corpus, vectors: Embeddings) -> None:
     seen: list[tuple[int, int]] = []
-    models = {name: TfcrClassifier(embeddings=vectors, scheme=name) for name in ("none", "tfcr")}
+    models = {name: plain_classifier(embeddings=vectors, scheme=name) for name in ("none", "tfcr")}
     results = compare(models, corpus, folds=2, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]  # loaded vectors take no time
     assert results["none"].macro_f1 < results["tfcr"].macro_f1
@@ -51,7 +52,7 @@ def test_folds_that_cannot_be() -> None:
 
 
 def test_training_measures_what_it_saves(corpus: Corpus, vectors: Embeddings) -> None:
-    model = TfcrClassifier(embeddings=vectors)
+    model = plain_classifier(embeddings=vectors)
     rare = Corpus([*corpus.texts, "w0_1 rare"], [*corpus.labels, "rare"], name="some/where.csv", columns=("text",))
     trained = train_and_measure(model, rare, folds=3)
     assert list(trained.scores) == ["macro-F1, mean of 3 folds", "accuracy"]
@@ -62,26 +63,26 @@ def test_training_measures_what_it_saves(corpus: Corpus, vectors: Embeddings) ->
 
 
 def test_a_model_is_scored_on_other_texts(corpus: Corpus, vectors: Embeddings) -> None:
-    model = TfcrClassifier(embeddings=vectors).fit(corpus.texts, corpus.labels)
-    result = evaluate(model, corpus)
+    model = plain_classifier(embeddings=vectors).fit(corpus.texts, corpus.labels)
+    result = evaluate(model.model_, corpus)
     assert result.accuracy == model.score(corpus.texts, corpus.labels)
     with pytest.raises(
         InputError, match="found the label 'other', which the model does not know; its classes: class 0"
     ):
-        evaluate(model, Corpus(["a"], ["other"]))
+        evaluate(model.model_, Corpus(["a"], ["other"]))
 
 
 def test_labels_of_another_type_are_compared_as_text(corpus: Corpus, vectors: Embeddings) -> None:
-    model = TfcrClassifier(embeddings=vectors).fit(corpus.texts, [label[-1] for label in corpus.labels])
+    model = plain_classifier(embeddings=vectors).fit(corpus.texts, [label[-1] for label in corpus.labels])
     numbers = Corpus(corpus.texts, [int(label[-1]) for label in corpus.labels])
-    assert evaluate(model, numbers).accuracy > 0.9
+    assert evaluate(model.model_, numbers).accuracy > 0.9
 
 
 def test_predictions_for_a_table(corpus: Corpus, vectors: Embeddings) -> None:
-    model = TfcrClassifier(embeddings=vectors).fit(corpus.texts, corpus.labels)
+    model = plain_classifier(embeddings=vectors).fit(corpus.texts, corpus.labels)
     frame = pl.DataFrame({"a": ["w0_1", None, "w1_1 strange"], "b": ["w0_2", " ", None]})
     seen: list[tuple[int, int]] = []
-    found = predict_frame(model, frame, ["a", "b"], progress=lambda done, total: seen.append((done, total)))
+    found = predict_frame(model.model_, frame, ["a", "b"], progress=lambda done, total: seen.append((done, total)))
     assert found["predicted"].to_list()[:2] == ["class 0", None]
     assert found["unknown_words"].to_list() == [0, None, 0.5]
     assert seen == [(2, 2)]

@@ -12,10 +12,11 @@ import pytest
 JOBS = {
     "count": """
 texts = ["some words of text number %d, and more of them" % n for n in range(400_000)] * 3
-from tfcr.text.documents import count_words
+from tests.conftest import plain_classifier
+from tfcr.text.documents import count_terms
 print("ready", flush=True)
 while True:
-    count_words(texts)
+    count_terms(texts)
 """,
     "train": """
 import numpy as np
@@ -59,7 +60,7 @@ def test_ctrl_c_stops_compiled_code_soon(job: str, tmp_path: Path) -> None:
 
 TRAIN = """
 import sys
-from tfcr import Embeddings, TfcrClassifier
+from tfcr import Embeddings
 import numpy as np
 random = np.random.default_rng(1)
 words = ["w%d" % n for n in range(3000)]
@@ -67,7 +68,7 @@ chosen = random.integers(0, 3000, (30_000, 15))
 texts = [" ".join(words[n] for n in row) for row in chosen.tolist()]
 labels = ["c%d" % (row[0] % 12) for row in chosen]
 vectors = Embeddings.from_arrays(words, random.normal(size=(3000, 50)))
-model = TfcrClassifier(embeddings=vectors, head="svm").fit(texts, labels)
+model = plain_classifier(embeddings=vectors, head="svm").fit(texts, labels)
 print(int((model.predict(texts) == np.array(labels)).sum()))
 """
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfcr import Embeddings, TfcrClassifier, load
+from tests.conftest import plain_classifier
+from tfcr import Embeddings, load
 from tfcr.data import Corpus
 from tfcr.features.blocks import AVERAGINGS, BLOCKS
 
@@ -21,7 +22,7 @@ def test_a_thousand_posts_are_explained_exactly_and_survive_the_disk(
     order = np.random.default_rng(0).permutation(len(newsgroups))
     train, test = order[:4000], order[4000:5000]
     vectors = Embeddings.load(shared_data / "embeddings" / "glove.6B.100d.subset.bin")
-    model: Any = TfcrClassifier(embeddings=vectors, head="lr", blocks=blocks, averaging=averaging)
+    model: Any = plain_classifier(embeddings=vectors, head="lr", blocks=blocks, averaging=averaging)
     model.fit([newsgroups.texts[i] for i in train], [newsgroups.labels[i] for i in train])
     texts = [newsgroups.texts[i] for i in test]
     scores = model.decision_function(texts)
@@ -39,7 +40,7 @@ def test_tfcr_beats_plain_averages_on_real_posts(newsgroups: Corpus, shared_data
     vectors = Embeddings.load(shared_data / "embeddings" / "glove.6B.50d.first60k.txt.gz")
     scores = {}
     for scheme in ("none", "tfcr", "tfcr-log"):
-        model = TfcrClassifier(embeddings=vectors, scheme=scheme, head="lr")
+        model = plain_classifier(embeddings=vectors, scheme=scheme, head="lr")
         model.fit([newsgroups.texts[i] for i in train], [newsgroups.labels[i] for i in train])
         scores[scheme] = model.score([newsgroups.texts[i] for i in test], [newsgroups.labels[i] for i in test])
     assert scores["none"] < scores["tfcr"] < scores["tfcr-log"]

@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfcr.classifier import TfcrClassifier
+    from tfcr.classifier import TfcrClassifier, load
     from tfcr.embeddings import Embeddings
     from tfcr.errors import TfcrError, TfcrWarning
-    from tfcr.loading import load
     from tfcr.presets import PRESETS
     from tfcr.schemes import SCHEMES
     from tfcr.text.class_counts import ClassCounts
+    from tfcr.trained.model import TrainedModel
     from tfcr.transformers import WeightedEmbeddingTransformer, WeightedEmbeddingVectorizer
 
 # Loaded when first used, so that ``tfcr --help`` need not wait for scikit-learn.
@@ -24,7 +24,8 @@ _HOMES = {
     "TfcrWarning": "tfcr.errors",
     "WeightedEmbeddingTransformer": "tfcr.transformers",
     "WeightedEmbeddingVectorizer": "tfcr.transformers",
-    "load": "tfcr.loading",
+    "TrainedModel": "tfcr.trained.model",
+    "load": "tfcr.classifier",
 }
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "TfcrClassifier",
     "TfcrError",
     "TfcrWarning",
+    "TrainedModel",
     "WeightedEmbeddingTransformer",
     "WeightedEmbeddingVectorizer",
     "load",

@@ -1,11 +1,10 @@
-"""TfcrClassifier: text in, label out. The one place that spells out the order of the stages."""
+"""TfcrClassifier: text in, label out. It spells out the order of the stages, and nothing else."""
 
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,89 +12,90 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tfcr.embeddings import Embeddings
+from tfcr.decision import Decision, Labels
+from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
-from tfcr.errors import InputError, look_up
+from tfcr.errors import InputError, ModelError, look_up
 from tfcr.features.blocks import check_blocks
-from tfcr.features.checks import AnyEmbeddings, check_classes, check_seed, class_names, count_classes, vectors_of_words
+from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
-from tfcr.features.parts import PARTS, Ingredients, Part
-from tfcr.heads import LINKS, FittedHead, Head, check_class_weight, make_targets, resolve_head
-from tfcr.heads.stacking import Lesson, PartToFit, fit_parts
+from tfcr.features.parts import PARTS, Part, VectorSettings
+from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, resolve_head
+from tfcr.heads.stacking import PartToFit, fit_parts
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.hardware import memory_limit
-from tfcr.text.bigrams import count_terms
-from tfcr.text.class_counts import ClassCounts, Labels, Progress, check_labels, check_sample_weight
-from tfcr.text.documents import CountedDocuments, check_texts, count_words
-from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
-from tfcr.trained.card import model_card
-from tfcr.trained.codec import write_classes, write_counts, write_table
-from tfcr.trained.explain import Explanation, explain_text, top_words
-from tfcr.trained.format import save_folder
-from tfcr.trained.word_table import collapse
-from tfcr.transformers import WeightedEmbeddingVectorizer
+from tfcr.text.class_counts import ClassCounts, Progress, check_labels, check_sample_weight
+from tfcr.text.documents import CountedDocuments, check_texts, count_terms
+from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
+from tfcr.trained.explain import Explanation
+from tfcr.trained.model import TrainedModel
+from tfcr.trained.word_table import WordTable, collapse
+
+MEASURED = ("tfcr", "numpy", "scipy", "scikit-learn", "gensim")
+"""Packages whose versions a model records."""
 
 
 class TfcrClassifier(ClassifierMixin, BaseEstimator):
-    """Classify texts by word embeddings weighted by class.
+    """Classify texts by word embeddings weighted by class, words and bigrams.
 
-    After `fit` it holds a table over words and needs no embeddings any more.
+    The defaults are the preset ``best``; the paper's method is ``TfcrClassifier.from_preset("paper")``. After `fit` it
+    holds a TrainedModel, a table over words that needs no embeddings.
 
     Parameters
     ----------
     embeddings
-        An Embeddings, a path, a known name, or ``"w2v"``: train word2vec on the texts given to `fit`. None: do without,
-        and leave out the part ``vectors``.
+        An Embeddings, a path, a known name, or ``"w2v"``: train word2vec on the texts given to `fit`. None: leave out
+        the parts that need vectors.
     parts
         Names of PARTS, the kinds of features: ``vectors`` (word vectors weighted by class, the paper's method),
-        ``words`` (the words themselves, by TF-IDF), ``pairs`` (words, and pairs of neighbouring words). Each is fitted
-        by itself; where there are several, or C is picked, the share of each in the score is learned from documents
-        held out, and how far to lean to rare or frequent classes if they are balanced. (Pairs, and how rare a word is,
-        are counted by texts, whatever they weigh.)
+        ``words`` (TF-IDF of words), ``bigrams`` (TF-IDF of words and bigrams). Each part is fitted by itself. With
+        several parts, or if C is picked, stacking learns the weight of each part from out-of-fold scores, and a class
+        offset tuned for macro-F1 if classes are balanced. (Bigrams and document frequencies ignore sample weights.)
     scheme
-        A name of SCHEMES, or a callable from ClassCounts to weights.
+        Of the part ``vectors``: a name of SCHEMES, or a callable from ClassCounts to weights.
     head
-        A name of HEADS, or a scikit-learn linear classifier.
+        The linear classifier: a name of HEADS, or a scikit-learn linear classifier.
     tokenizer
         A name of TOKENIZERS, or a callable from a text to its tokens.
     averaging
-        What each block is divided by: ``weights`` (the sum of the document's weights), ``length`` (all its tokens),
-        ``sum`` (nothing) or ``unit`` (to length 1, counts as 1 + log n).
+        Of the part ``vectors``: the divisor of each block. ``weights`` (the sum of the document's weights), ``length``
+        (all its tokens), ``sum`` (1) or ``unit`` (the L2 norm, with sublinear counts).
     blocks
-        ``all``: each class's classifier sees the blocks of all classes, as in the paper. ``own``: it sees its own
-        block, the plain mean, and its share of the weight; cost then grows linearly with the number of classes.
+        Of the part ``vectors``. ``all``: each class's output sees the blocks of all classes, as in the paper. ``own``:
+        it sees its own block, the unweighted mean and its mass; cost then grows linearly with the number of classes.
     cross_fit
-        Folds into which training documents are cut, so that each one's vector is made with the weights that the other
-        folds give; 0: with those of all, itself included.
+        Number of folds for cross-fitting the class weights; 0: no cross-fitting.
     C
-        Inverse strength of regularisation of ``lr`` and ``svm``, on scaled features. None: picked for each part, on
-        documents held out.
+        Inverse regularisation strength of ``lr`` and ``svm``, on scaled features. None: picked for each part, by
+        out-of-fold loss.
     class_weight
         ``"balanced"``, None, or a dict from class to weight. (A scikit-learn head keeps its own.)
     min_count
-        Words that occur less often in training weigh nothing.
+        Words that occur less often in training have no weight.
     dimensions
-        Of word2vec, where it is trained here.
+        Of word2vec, if it is trained here.
     unlabelled
         More texts to train word2vec on.
     max_memory
-        What the training features of vectors may take, in bytes or as ``"4GB"``; half of the machine's memory if None.
-        If they took more, they are not kept but worked out anew whenever they are needed: slower, and the same result.
+        Memory for the dense training features, in bytes or as ``"4GB"``; by default half of the machine's memory.
+        Larger features are computed on demand: slower, with the same result.
     warm_start
-        Whether `fit` starts from what the last one learned: quicker for a grid of C, or for more and more documents.
-        Of no effect with several parts, or where C is picked.
+        Whether `fit` starts from the last solution: faster for a grid of C, or for more and more documents. Without
+        effect with several parts, or if C is picked.
     random_state
-        Seed of all randomness; with one set, the same data gives the same model.
+        Seed of all randomness; with a seed, the same data gives the same model.
 
     Attributes
     ----------
+    model_
+        The TrainedModel.
     classes_
-        The classes, sorted, of the type they were given in.
+        The classes, sorted, of the type that they were given in.
     table_
-        WordTable: what each word adds to each score.
+        WordTable: what each term adds to each score.
     part_weights_
-        The share of each part in the score, of parts that vary alike.
+        The weight of each part in scores of equal standard deviation.
     counts_
         ClassCounts of the training texts; None in a model that was saved without.
     training_
@@ -114,14 +114,14 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self,
         *,
         embeddings: AnyEmbeddings | None = IN_DOMAIN,
-        parts: Sequence[str] = ("vectors",),
+        parts: Sequence[str] = ("words", "bigrams", "vectors"),
         scheme: str | Scheme = "tfcr-log",
         head: Any = "svm",
-        tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
+        tokenizer: str | AnyTokenizer = "symbols",
         averaging: str = "weights",
-        blocks: str = "all",
+        blocks: str = "own",
         cross_fit: int = 0,
-        C: float | None = 1.0,
+        C: float | None = None,
         class_weight: str | Mapping[Any, float] | None = "balanced",
         min_count: float = 1,
         dimensions: int = 100,
@@ -149,13 +149,27 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> "TfcrClassifier":
-        """Return a classifier with the parameters of PRESETS[name]; those given here come first."""
+        """Return a classifier with the parameters of PRESETS[name]; those given here take precedence."""
         return cls(**{**look_up(PRESETS, name, "preset"), **parameters})
+
+    @classmethod
+    def from_trained(cls, model: TrainedModel) -> "TfcrClassifier":
+        """Return the estimator around a trained model, with the parameters that it was trained with."""
+        settings = dict(model.settings)
+        del settings["own_tokenizer"]
+        settings["parts"] = tuple(settings["parts"])
+        if not isinstance(model.tokenizer, Tokenizer):
+            settings["tokenizer"] = model.tokenizer
+        if isinstance(settings["class_weight"], list):
+            settings["class_weight"] = dict(settings["class_weight"])
+        classifier = cls(**settings)
+        classifier._set_trained(model)
+        return classifier
 
     def fit(self, X: Iterable[str], y: Iterable[Any], sample_weight: Iterable[float] | None = None) -> "TfcrClassifier":
         """Learn from texts and labels.
 
-        A text of weight 2 counts as two, one of weight 0 as none (word2vec, where trained here, sees each once).
+        A text of weight 2 counts as two, one of weight 0 as none (word2vec, if trained here, sees each once).
         """
         texts = check_texts(X)
         labels = check_labels(y, len(texts))
@@ -168,9 +182,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         return self.fit_counted(self.count(texts), labels[used], weights[used], embeddings)
 
     def count(self, texts: Iterable[str]) -> CountedDocuments:
-        """Count the words of texts to train on, and pairs of them where a part needs these."""
-        counted = count_terms if any(self._part(name).uses_bigrams for name in self.parts) else count_words
-        return counted(texts, self.tokenizer)
+        """Count the words of training texts, and their bigrams if a part uses them."""
+        return count_terms(texts, self.tokenizer, bigrams=self.uses_bigrams)
 
     def fit_counted(
         self,
@@ -181,117 +194,110 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     ) -> "TfcrClassifier":
         """Learn from documents that are counted already; every weight is above 0."""
         self.check_parameters()
-        counts, kept = count_classes(documents.without_bigrams(), labels, sample_weight, self.min_count)
-        documents = documents.over_words(kept.words)
-        targets = make_targets(labels, counts.classes, sample_weight, self.class_weight)
-        lesson = Lesson(documents, targets, memory_limit(self.max_memory))
-        parts = self._parts_to_fit(kept, embeddings)
-        mixture = fit_parts(parts, lesson, kept, self._last_solution(counts.classes), self._seed())
-
-        self.classes_ = counts.classes
-        self.counts_: ClassCounts | None = counts
-        seen = documents if mixture.uses_bigrams else documents.without_bigrams()
-        self.table_ = collapse(seen, sample_weight, mixture.blocks, mixture.fitted)
-        self.link_ = mixture.fitted.link
-        self.part_weights_ = mixture.shares
-        self._solution = mixture.fitted if self.warm_start else None
-        self.training_ = self._describe_training(counts, embeddings)
+        counts, kept = count_classes(documents.only_words(), labels, sample_weight, self.min_count)
+        documents = documents.over_words(counts.occurs(self.min_count))
+        examples = Examples(documents, make_targets(labels, counts.classes, sample_weight, self.class_weight))
+        stacked = fit_parts(
+            self._parts_to_fit(kept, embeddings),
+            examples,
+            kept,
+            max_memory=memory_limit(self.max_memory),
+            start=self._last_solution(counts.classes),
+            seed=self._seed(),
+        )
+        seen = documents if stacked.uses_bigrams else documents.only_words()
+        table = collapse(seen, sample_weight, stacked.blocks, stacked.fitted)
+        self._solution = stacked.fitted if self.warm_start else None
+        self._set_trained(
+            TrainedModel(
+                table=table,
+                decision=Decision(counts.classes, stacked.fitted.link),
+                tokenizer=resolve_tokenizer(self.tokenizer),
+                settings=self._settings(),
+                training=_describe_training(counts, embeddings, stacked.part_weights),
+                counts=counts,
+            )
+        )
         return self
 
     def load_embeddings(self, texts: list[str], progress: Progress | None = None) -> Embeddings | None:
         """Return the vectors to train with; ``"w2v"`` is trained on these texts."""
-        if self.embeddings is None or "vectors" not in self.parts:
+        if self.embeddings is None or not self.uses_vectors:
             return None
-        return self._vectorizer(self.embeddings).load_or_train(texts, progress)
+        return resolve_embeddings(
+            self.embeddings,
+            texts,
+            dimensions=self.dimensions,
+            unlabelled=self.unlabelled,
+            tokenizer=self.tokenizer,
+            random_state=self.random_state,
+            progress=progress,
+        )
 
-    def predict_with_unknown(
-        self, texts: Iterable[str]
-    ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
-        """Return the class of each text, its probability, and the share of words that the model does not know."""
-        check_is_fitted(self)
-        found = self.table_.score_texts(check_texts(texts), resolve_tokenizer(self.tokenizer))
-        return self.labels_of(found.scores), LINKS[self.link_](found.scores).max(axis=1), found.unknown_fractions
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether one of the parts needs embeddings."""
+        return any(part.needs_vectors for part in self._part_rows())
 
-    def predict_counted(self, documents: CountedDocuments) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Return the class of documents that are counted already, over whatever words, and its probability.
-
-        A model with pairs of words needs them counted: together with the training documents by `count`, which leaves
-        out pairs that one document alone holds, or by `table_.count`.
-        """
-        if self.table_.n_bigrams and not documents.n_bigrams:
-            raise InputError(
-                "found documents counted without the pairs of words that this model knows; expected them counted with "
-                "these, as model.table_.count(texts, tokenizer) does, or give the texts to predict"
-            )
-        scores = self.table_.decision(documents.over(self.table_.words, self.table_.n_bigrams))
-        return self.labels_of(scores), LINKS[self.link_](scores).max(axis=1)
+    @property
+    def uses_bigrams(self) -> bool:
+        """Whether one of the parts sees bigrams."""
+        return any(part.uses_bigrams for part in self._part_rows())
 
     def decision_function(self, X: Iterable[str]) -> NDArray[np.float64]:
         """Return the scores: (n_documents, n_classes), or (n_documents,) for two classes."""
-        scores = self._scores(X)
+        scores = self._trained().score_texts(X).scores
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
         """Return the class of each text."""
-        return self.labels_of(self._scores(X))
-
-    def labels_of(self, scores: NDArray[np.float64]) -> NDArray[Any]:
-        """Return the classes for scores of `table_`; (n_documents, n_outputs)."""
-        best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        predicted: NDArray[Any] = self.classes_[best]
-        return predicted
+        return self._trained().predict(X)
 
     def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
         """Return a probability for each class; (n_documents, n_classes).
 
         Those of ``lr`` are normalised sigmoids. Those of ``svm`` and ``ridge`` are a softmax of the scores and not
-        calibrated: they rank, and promise nothing. With several parts, or where C is picked, they are a softmax scaled
-        to fit documents held out, each class counting the same if balanced.
+        calibrated: they rank. After stacking they are a softmax of scores scaled to out-of-fold documents, each class
+        counting the same if balanced.
         """
-        scores = self._scores(X)
-        return LINKS[self.link_](scores)
+        return self._trained().predict_proba(X)
 
     def explain(self, text: str) -> Explanation:
-        """Return what each word of a text adds to each class's score; it adds up to the score."""
-        check_is_fitted(self)
-        return explain_text(text, self.table_, self.classes_, resolve_tokenizer(self.tokenizer))
+        """Return what each word of a text adds to each class's score; the contributions add up to the score."""
+        return self._trained().explain(text)
 
     def top_words(self, n: int = 20) -> dict[Any, list[tuple[str, float]]]:
         """Return, for each class, the words that raise its score most over the training documents."""
-        check_is_fitted(self)
-        return top_words(self.table_, self.classes_, n)
+        return self._trained().top_words(n)
 
     def save(
         self, path: str | os.PathLike[str], *, counts: bool = True, scores: Mapping[str, float] | None = None
     ) -> None:
-        """Write the model to a folder; one there is replaced, safely at every moment.
+        """Write the model to a folder; see `TrainedModel.save`."""
+        self._trained().save(path, counts=counts, scores=scores)
 
-        Parameters
-        ----------
-        path
-            The folder.
-        counts
-            Whether to keep the word counts beside the table. They are needed to add data later.
-        scores
-            How the model scored, for its card: a name, such as ``"macro-F1, 10 folds"``, and a figure each.
-        """
-        check_is_fitted(self)
-        config = {
-            "settings": self._settings(),
-            "classes": write_classes(self.classes_),
-            "link": self.link_,
-            "averagings": list(self.table_.averagings),
-            "bigrams": self.table_.n_bigrams,
-            "training": self.training_,
-            "scores": dict(scores or {}),
-        }
-        data = {"table": write_table(self.table_)}
-        if counts and self.counts_ is not None:
-            data["counts"] = write_counts(self.counts_)
-        save_folder(Path(path), config, data, model_card(config))
+    @property
+    def table_(self) -> WordTable:
+        """What each term adds to each score."""
+        return self.model_.table
+
+    @property
+    def counts_(self) -> ClassCounts | None:
+        """The class counts of the training texts."""
+        return self.model_.counts
+
+    @property
+    def training_(self) -> Mapping[str, Any]:
+        """What the model was trained on, and with which versions."""
+        return self.model_.training
+
+    @property
+    def part_weights_(self) -> dict[str, float]:
+        """The weight of each part in scores of equal standard deviation."""
+        return dict(self.model_.training["part_weights"])
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "table_")
+        return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -300,14 +306,14 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def check_parameters(self) -> None:
-        """Refuse unknown names before any long work."""
-        if isinstance(self.parts, str | None) or not [self._part(name) for name in self.parts]:
+        """Raise InputError for parameters that cannot be used, before any long work."""
+        if isinstance(self.parts, str | None) or not self._part_rows():
             raise InputError(f"found parts={self.parts!r}; expected a list of one or more of {', '.join(PARTS)}")
-        if self.embeddings is None and set(self.parts) == {"vectors"}:
+        if self.embeddings is None and all(part.needs_vectors for part in self._part_rows()):
             raise InputError("found embeddings=None and no part but 'vectors'; expected vectors, or parts=['words']")
-        if isinstance(self.head, str) and self.head == "ridge" and set(self.parts) != {"vectors"}:
+        if any(part.sparse for part in self._part_rows()) and not self._heads((1.0,))[0].takes_sparse:
             raise InputError(
-                "found head='ridge' for words, which are too many for it; expected 'svm' or 'lr', or the part "
+                f"found head={self.head!r} for words, which are too many for it; expected 'svm' or 'lr', or the part "
                 "'vectors' alone, as in the preset 'paper'"
             )
         resolve_scheme(self.scheme)
@@ -319,81 +325,51 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         check_seed(self.random_state)
         self._heads((1.0,))
 
-    def _part(self, name: str) -> Part:
-        return look_up(PARTS, name, "part")
+    def _part_rows(self) -> list[Part]:
+        return [look_up(PARTS, name, "part") for name in self.parts]
 
     def _heads(self, strengths: Sequence[float]) -> list[Head]:
-        """Return the heads to pick one of: of the strength given, or of each of these."""
-        if self.C is None and not (isinstance(self.head, str) and self.head in ("svm", "lr")):
-            strengths = (1.0,)  # others have a strength of their own
+        """Return the heads to pick one of: that of the given C, or one for each of these strengths."""
         given = strengths if self.C is None else (self.C,)
-        return [resolve_head(self.head, C=C, random_state=self.random_state) for C in given]
+        heads = [resolve_head(self.head, C=C, random_state=self.random_state) for C in given]
+        return heads if heads[0].has_strength else heads[:1]
 
     def _parts_to_fit(self, counts: ClassCounts, embeddings: Embeddings | None) -> list[PartToFit]:
-        """Return the parts to fit, with the vectors for the words counted."""
-        if "vectors" in self.parts and self.embeddings is not None and embeddings is None:
+        """Return the parts to fit, those that need vectors only if there are any."""
+        if embeddings is None and self.uses_vectors and self.embeddings is not None:
             raise InputError(
                 "found no vectors for the part 'vectors'; expected those of load_embeddings, or embeddings=None"
             )
-        names = [name for name in dict.fromkeys(self.parts) if name != "vectors" or embeddings is not None]
         vectors = None if embeddings is None else vectors_of_words(embeddings, counts)
-        given = Ingredients(vectors, class_names(counts.classes), self.scheme, self.blocks, self.averaging)
-        parts = [(name, self._part(name)) for name in names]
+        settings = VectorSettings(vectors, class_names(counts.classes), self.scheme, self.blocks, self.averaging)
+        rows = {name: PARTS[name] for name in self.parts if embeddings is not None or not PARTS[name].needs_vectors}
         return [
             PartToFit(
                 name=name,
-                blocks=part.maker(given),
+                make_blocks=part.block_maker(settings),
                 heads=self._heads(part.strengths),
                 uses_bigrams=part.uses_bigrams,
-                cross_fit=self.cross_fit if part.by_class else 0,
-                seed=self._seed(),
+                cross_fit=self.cross_fit if part.supervised else 0,
             )
-            for name, part in parts
+            for name, part in rows.items()
         ]
 
     def _seed(self) -> int:
-        """Return the seed for which documents are held out: without one given, the same each time."""
+        """Return the seed of the folds: the same each time if none is given."""
         return check_seed(self.random_state) or 0
 
-    def _vectorizer(self, embeddings: AnyEmbeddings) -> WeightedEmbeddingVectorizer:
-        return WeightedEmbeddingVectorizer(
-            embeddings=embeddings,
-            scheme=self.scheme,
-            tokenizer=self.tokenizer,
-            averaging=self.averaging,
-            blocks=self.blocks,
-            min_count=self.min_count,
-            dimensions=self.dimensions,
-            unlabelled=self.unlabelled,
-            random_state=self.random_state,
-        )
-
     def _last_solution(self, classes: Labels) -> FittedHead | None:
-        """Return what the last `fit` learned, if this one shall start there and is about the same classes."""
+        """Return the solution of the last `fit`, if this one shall start there and has the same classes."""
         last = getattr(self, "_solution", None) if self.warm_start else None
         return last if last is not None and np.array_equal(self.classes_, classes) else None
 
-    def _scores(self, texts: Iterable[str]) -> NDArray[np.float64]:
+    def _trained(self) -> TrainedModel:
         check_is_fitted(self)
-        return self.table_.score_texts(check_texts(texts), resolve_tokenizer(self.tokenizer)).scores
+        return self.model_
 
-    def _describe_training(self, counts: ClassCounts, embeddings: Embeddings | None) -> dict[str, Any]:
-        coverage = None if embeddings is None else embeddings.coverage(counts)
-        return {
-            "documents": counts.n_documents,
-            "tokens": counts.n_occurrences,
-            "words": len(counts.words),
-            "documents_per_class": counts.class_documents.tolist(),
-            "embeddings": None if embeddings is None else embeddings.name,
-            "coverage_words": None if coverage is None else coverage.words,
-            "coverage_tokens": None if coverage is None else coverage.tokens,
-            "shares": self.part_weights_,
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": {
-                "python": platform.python_version(),
-                **{name: version(name) for name in ("tfcr", "numpy", "scipy", "scikit-learn", "gensim")},
-            },
-        }
+    def _set_trained(self, model: TrainedModel) -> None:
+        self.model_ = model
+        self.classes_ = model.classes
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON; a callable by its name, for people."""
@@ -414,6 +390,33 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             "dimensions": self.dimensions,
             "random_state": check_seed(self.random_state),
         }
+
+
+def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None) -> TfcrClassifier:
+    """Load a saved model as an estimator; see `TrainedModel.load`."""
+    model = TrainedModel.load(path, tokenizer=tokenizer)
+    try:
+        return TfcrClassifier.from_trained(model)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path} is damaged: its settings lack or misstate {error}; save the model again") from None
+
+
+def _describe_training(
+    counts: ClassCounts, embeddings: Embeddings | None, part_weights: Mapping[str, float]
+) -> dict[str, Any]:
+    coverage = None if embeddings is None else embeddings.coverage(counts)
+    return {
+        "documents": counts.n_documents,
+        "tokens": counts.n_occurrences,
+        "words": len(counts.words),
+        "documents_per_class": counts.class_documents.tolist(),
+        "embeddings": None if embeddings is None else embeddings.name,
+        "coverage_words": None if coverage is None else coverage.words,
+        "coverage_tokens": None if coverage is None else coverage.tokens,
+        "part_weights": dict(part_weights),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in MEASURED}},
+    }
 
 
 def _embeddings_name(embeddings: AnyEmbeddings | None) -> str | None:

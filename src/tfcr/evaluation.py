@@ -1,4 +1,4 @@
-"""How good a classifier is: cross-validation, and scores on labelled texts."""
+"""How good a classifier is: cross-validation, and scores of a trained model on labelled texts."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
+from sklearn.metrics import precision_recall_fscore_support
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from tfcr.classifier import TfcrClassifier
 from tfcr.data import Corpus
-from tfcr.embeddings import Embeddings
+from tfcr.decision import macro_f1_of_labels
+from tfcr.embeddings import Embeddings, embeddings_key
 from tfcr.errors import InputError
 from tfcr.features.checks import check_classes
-from tfcr.features.parts import PARTS
 from tfcr.text.class_counts import Progress, check_labels
 from tfcr.text.documents import CountedDocuments
+from tfcr.trained.model import TrainedModel
 
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How well one class is found."""
+    """Precision, recall and F1 of one class, and its number of documents."""
 
     label: Any
     precision: float
@@ -35,7 +36,7 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a classifier predicted for texts it had not been trained on.
+    """What a classifier predicted for texts that it was not trained on.
 
     Attributes
     ----------
@@ -44,7 +45,7 @@ class Evaluation:
     probabilities
         Of the predicted class, for each document.
     folds
-        The fold in which each document was tested; all 0 without cross-validation.
+        The fold that each document was tested in; all 0 without cross-validation.
     fold_scores
         Macro-F1 of each fold.
     """
@@ -61,19 +62,19 @@ class Evaluation:
         return float(np.mean(self.fold_scores))
 
     @property
-    def spread(self) -> float:
+    def std(self) -> float:
         """The standard deviation over folds."""
         return float(np.std(self.fold_scores))
 
     @property
     def pooled_macro_f1(self) -> float:
         """Macro-F1 of all predictions taken together."""
-        return macro_f1(self.labels, self.predicted)
+        return macro_f1_of_labels(self.labels, self.predicted)
 
     @property
     def accuracy(self) -> float:
-        """The share of documents predicted rightly."""
-        return float(accuracy_score(self.labels, self.predicted))
+        """The fraction of documents with the right label."""
+        return float(np.mean(self.labels == self.predicted))
 
     def class_scores(self) -> list[ClassScore]:
         """Return precision, recall and F1 of each class, all predictions taken together."""
@@ -83,14 +84,9 @@ class Evaluation:
         return [ClassScore(label, p, r, f1, int(n)) for label, p, r, f1, n in rows]
 
 
-def macro_f1(labels: NDArray[Any], predicted: NDArray[Any]) -> float:
-    """Return the mean F1 of the classes that are there."""
-    return float(f1_score(labels, predicted, labels=np.unique(labels), average="macro", zero_division=0))
-
-
 @dataclass(frozen=True)
 class Plan:
-    """How a corpus is cut into folds, and what had to be changed for it."""
+    """A corpus that can be split into this many folds, and notes on what was changed for it."""
 
     corpus: Corpus
     folds: int
@@ -98,17 +94,17 @@ class Plan:
 
 
 def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> Plan:
-    """Make folds possible: leave out classes that are too small, or take fewer folds.
+    """Make folds possible: leave out classes that are too small, or use fewer folds.
 
     Parameters
     ----------
     corpus
         Labelled texts.
     folds
-        As many as wished for.
+        As many as asked for.
     min_class_size
-        Classes with fewer documents are left out. Those with a single one always are: they cannot be learned in one
-        fold and tested in another.
+        Classes with fewer documents are left out. Those with a single document always are: they cannot be both trained
+        and tested on.
     """
     if folds < 2:
         raise InputError(f"found {folds} folds; expected at least 2")
@@ -156,7 +152,7 @@ def _without(corpus: Corpus, labels: set[Any]) -> Corpus:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What all models and folds share: counted documents and vectors."""
+    """Counted documents and vectors, which all folds share."""
 
     documents: CountedDocuments
     labels: NDArray[Any]
@@ -177,7 +173,7 @@ def prepare(model: TfcrClassifier, corpus: Corpus, progress: Progress | None = N
 def cross_validate(
     model: TfcrClassifier, corpus: Corpus, *, folds: int = 10, seed: int = 0, progress: Progress | None = None
 ) -> Evaluation:
-    """Train on all folds but one and test on that one, in turn.
+    """Test on each fold after training on the others.
 
     Folds are stratified, shuffled and seeded; documents of one group stay together.
     """
@@ -204,9 +200,11 @@ def cross_validate_prepared(
     for number, (train, test) in enumerate(splits(labels, groups, folds, seed)):
         fitted = clone(model)
         fitted.fit_counted(prepared.documents.rows(train), labels[train], np.ones(len(train)), prepared.embeddings)
-        predicted[test], probabilities[test] = fitted.predict_counted(prepared.documents.rows(test))
+        decision = fitted.model_.decision
+        found = fitted.model_.score_counted(prepared.documents.rows(test))
+        predicted[test], probabilities[test] = decision.labels(found), decision.probabilities(found).max(axis=1)
         tested[test] = number
-        scores.append(macro_f1(labels[test], predicted[test]))
+        scores.append(macro_f1_of_labels(labels[test], predicted[test]))
         if progress is not None:
             progress(number + 1, folds)
     return Evaluation(labels, predicted, probabilities, tested, tuple(scores))
@@ -215,7 +213,7 @@ def cross_validate_prepared(
 def splits(
     labels: NDArray[Any], groups: Sequence[Any] | None, folds: int, seed: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the places of the training and the test documents of each fold: stratified, shuffled, seeded."""
+    """Yield the training and test documents of each fold: stratified, shuffled, seeded."""
     places = np.arange(len(labels))
     if groups is None:
         yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(places, labels)
@@ -237,7 +235,7 @@ def compare(
     progress: Progress | None = None,
     prepared: Prepared | None = None,
 ) -> dict[str, Evaluation]:
-    """Cross-validate several classifiers on the same folds; those that need the same words and vectors share them."""
+    """Cross-validate several classifiers on the same folds; those with the same counts and vectors share them."""
     results: dict[str, Evaluation] = {}
     for model in models.values():
         model.check_parameters()
@@ -253,10 +251,10 @@ def compare(
 
 
 def _needs(model: TfcrClassifier) -> tuple[Any, ...]:
-    """Return what the words and vectors of a model depend on."""
-    pairs = any(PARTS[name].uses_bigrams for name in model.parts)
-    vectors = (str(model.embeddings), model.dimensions, model.random_state) if "vectors" in model.parts else None
-    return model.tokenizer, pairs, vectors
+    """Return what the counts and vectors of a model depend on."""
+    training = model.dimensions, model.random_state, id(model.unlabelled)
+    vectors = (embeddings_key(model.embeddings), *training) if model.uses_vectors else None
+    return model.tokenizer, model.uses_bigrams, vectors
 
 
 def _shifted(progress: Progress, before: int, total: int) -> Progress:
@@ -270,7 +268,7 @@ def fit_on(model: TfcrClassifier, prepared: Prepared) -> TfcrClassifier:
 
 @dataclass(frozen=True)
 class Trained:
-    """How good a model is that was trained on all documents, and what had to be changed to measure it."""
+    """Scores of a model that was trained on all documents, and notes on what was changed to measure it."""
 
     scores: dict[str, float]
     notes: tuple[str, ...]
@@ -284,7 +282,7 @@ def train_and_measure(
     min_class_size: int = 0,
     progress: Progress | None = None,
 ) -> Trained:
-    """Train a model on all documents, and estimate by cross-validation how good it is (0 folds: do not).
+    """Train a model on all documents, and measure it by cross-validation (0 folds: do not measure).
 
     Classes smaller than `min_class_size` are left out of both.
     """
@@ -303,19 +301,20 @@ def train_and_measure(
         notes = plan.notes
     fit_on(model, prepared)
     columns = {"columns": list(corpus.columns), "label_column": corpus.label_column}
-    model.training_ |= {"data": Path(corpus.name).name, **columns}
+    training = {**model.training_, "data": Path(corpus.name).name, **columns}
+    model.model_ = replace(model.model_, training=training, scores=scores)
     return Trained(scores, notes)
 
 
-def evaluate(model: TfcrClassifier, corpus: Corpus) -> Evaluation:
+def evaluate(model: TrainedModel, corpus: Corpus) -> Evaluation:
     """Score a trained model on labelled texts."""
     labels = check_labels(corpus.labels, len(corpus))
-    unknown = sorted({str(label) for label in labels.tolist()} - {str(label) for label in model.classes_.tolist()})
+    unknown = sorted({str(label) for label in labels.tolist()} - {str(label) for label in model.classes.tolist()})
     if unknown:
-        known = ", ".join(map(str, model.classes_.tolist()))
+        known = ", ".join(map(str, model.classes.tolist()))
         raise InputError(f"found the label {unknown[0]!r}, which the model does not know; its classes: {known}")
     predicted, probabilities, _ = model.predict_with_unknown(corpus.texts)
     if labels.dtype.kind != predicted.dtype.kind:
         labels, predicted = labels.astype(str), predicted.astype(str)
-    score = macro_f1(labels, predicted)
+    score = macro_f1_of_labels(labels, predicted)
     return Evaluation(labels, predicted, probabilities, np.zeros(len(labels), np.int64), (score,))

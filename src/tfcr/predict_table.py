@@ -5,9 +5,9 @@ from typing import Any
 
 import polars as pl
 
-from tfcr.classifier import TfcrClassifier
 from tfcr.data.columns import joined_text
 from tfcr.text.class_counts import Progress
+from tfcr.trained.model import TrainedModel
 
 BATCH = 20_000
 """Rows between two steps of the progress: enough for compiled code to be worth its loading."""
@@ -15,7 +15,7 @@ ADDED = ("predicted", "probability", "unknown_words")
 
 
 def predict_frame(
-    model: TfcrClassifier,
+    model: TrainedModel,
     frame: pl.DataFrame,
     text: Sequence[str],
     *,
@@ -30,7 +30,7 @@ def predict_frame(
     texts = joined_text(frame, text)
     used = [row for row, cell in enumerate(texts) if cell is not None]
     columns: tuple[list[Any], ...] = tuple([None] * frame.height for _ in ADDED)
-    types: tuple[Any, ...] = (pl.Series(model.classes_.tolist()).dtype, pl.Float64, pl.Float64)
+    types: tuple[Any, ...] = (pl.Series(model.classes.tolist()).dtype, pl.Float64, pl.Float64)
     for start in range(0, len(used), BATCH):
         batch = used[start : start + BATCH]
         found = model.predict_with_unknown([texts[row] or "" for row in batch])

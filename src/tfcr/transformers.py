@@ -1,35 +1,29 @@
 """Document vectors as scikit-learn transformers: from a count matrix, and from text."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from tfcr.embeddings import Embeddings
+from tfcr.decision import Labels
+from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import InputError
 from tfcr.features.blocks import Block, check_blocks, column_names, document_vectors, make_blocks
-from tfcr.features.checks import (
-    AnyEmbeddings,
-    check_classes,
-    check_seed,
-    class_names,
-    count_classes,
-    load_embeddings,
-    vectors_of_words,
-)
-from tfcr.features.cross_fit import CountsOf, check_cross_fit, cross_fitted
+from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
+from tfcr.features.cross_fit import check_cross_fit, cross_fit_blocks
+from tfcr.features.parts import VectorSettings, vector_blocks
 from tfcr.schemes import Scheme, compute_weights, resolve_scheme
-from tfcr.text.class_counts import ClassCounts, Labels, Progress, check_labels, check_sample_weight
-from tfcr.text.documents import CountedDocuments, check_texts, count_words
+from tfcr.text.class_counts import ClassCounts, check_labels, check_sample_weight
+from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+from tfcr.text.vocabulary import Vocabulary
 
 
 class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
@@ -39,18 +33,18 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
     ----------
     embeddings
         An Embeddings, a path or a known name, with the words of the columns in `words`; an array of shape
-        (n_words, dimensions), one row for each column; or None, where each word is its own dimension.
+        (n_words, dimensions), one row per column; or None: each word is a dimension of its own.
     words
-        The word of each column. Not needed for a data frame with one column for each word.
+        The word of each column. Not needed for a data frame with one column per word.
     scheme
         A name of SCHEMES, or a callable from ClassCounts to weights.
     averaging
-        What each block is divided by: ``weights`` (the sum of the document's weights), ``length`` or ``sum``
-        (nothing).
+        The divisor of each block: ``weights`` (the sum of the document's weights), ``length`` (all its tokens), ``sum``
+        (1) or ``unit`` (the L2 norm, with sublinear counts).
     blocks
-        ``all``: one block for each class. ``own``: the same, the plain mean, and each class's share of the weight.
+        ``all``: one block per class. ``own``: the same, the unweighted mean, and each class's mass.
     min_count
-        Words that occur less often in training weigh nothing.
+        Words that occur less often in training have no weight.
 
     Attributes
     ----------
@@ -94,7 +88,8 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
         check_classification_targets(y)
         weights = check_sample_weight(sample_weight, len(y))
         used = np.flatnonzero(weights > 0)
-        documents = _documents_of(sp.csr_array(X)[used], self._column_words(X.shape[1]))
+        self._vocabulary = Vocabulary(self._column_words(X.shape[1]))
+        documents = _as_documents(sp.csr_array(X)[used], self._vocabulary)
         self.counts_ = ClassCounts.from_documents(documents, y[used], sample_weight=weights[used])
         self.classes_ = self.counts_.classes
         check_classes(self.classes_)
@@ -102,7 +97,7 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
         self.blocks_ = make_blocks(
             self.blocks,
             compute_weights(self.scheme, self.counts_) * known[:, None].astype(np.float32),
-            self._column_vectors(documents.words),
+            self._column_vectors(self._vocabulary.words),
             class_names(self.classes_),
             self.averaging,
             known,
@@ -113,11 +108,10 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
         """Return the document vectors; float32 of shape (n_documents, n_columns)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        documents = _documents_of(sp.csr_array(X), self.counts_.words)
-        return document_vectors(documents.matrix, documents.lengths, self.blocks_)
+        return document_vectors(_as_documents(sp.csr_array(X), self._vocabulary), self.blocks_)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Iterable[float] | None = None) -> NDArray[np.float32]:
-        """Compute the weights, and return the document vectors of the same counts."""
+        """Compute the weights and return the document vectors of the same counts."""
         return self.fit(X, y, sample_weight).transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -147,7 +141,7 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
         if self.embeddings is None:
             return None
         if isinstance(self.embeddings, Embeddings | str | os.PathLike):
-            return vectors_of_words(load_embeddings(self.embeddings), self.counts_)
+            return vectors_of_words(resolve_embeddings(self.embeddings, []), self.counts_)
         vectors = np.asarray(self.embeddings, np.float32)
         if not np.isfinite(vectors).all():
             raise InputError("found NaN or infinity in the embeddings; expected numbers")
@@ -158,15 +152,15 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
         return vectors
 
 
-def _documents_of(counts: sp.csr_array, words: Sequence[str]) -> CountedDocuments:
+def _as_documents(counts: sp.csr_array, vocabulary: Vocabulary) -> CountedDocuments:
     if not counts.data.all():
-        counts = counts.copy()  # the caller's matrix stays as it is
+        counts = counts.copy()  # the caller's matrix must not change
         counts.eliminate_zeros()
-    return CountedDocuments(words, counts, np.asarray(counts.sum(axis=1)))
+    return CountedDocuments(vocabulary, counts, np.asarray(counts.sum(axis=1)))
 
 
 class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
-    """Turn texts into document vectors weighted by class: N blocks of d columns, one for each class.
+    """Turn texts into document vectors weighted by class: N blocks of d columns, one per class.
 
     Parameters
     ----------
@@ -177,18 +171,17 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
     tokenizer
         A name of TOKENIZERS, or a callable from a text to its tokens.
     averaging
-        What each block is divided by: ``weights`` (the sum of the document's weights), ``length`` (all its tokens)
-        or ``sum`` (nothing).
+        The divisor of each block: ``weights`` (the sum of the document's weights), ``length`` (all its tokens), ``sum``
+        (1) or ``unit`` (the L2 norm, with sublinear counts).
     blocks
-        ``all``: one block for each class. ``own``: the same, the plain mean, and each class's share of the weight.
+        ``all``: one block per class. ``own``: the same, the unweighted mean, and each class's mass.
     cross_fit
-        Folds into which the texts given to `fit_transform` are cut, so that each one's vector is made with the weights
-        that the other folds give, as scikit-learn's TargetEncoder does it; so ``fit_transform(X, y)`` differs from
-        ``fit(X, y).transform(X)``. 0: with those of all texts, itself included.
+        Number of folds for cross-fitting the class weights, as scikit-learn's TargetEncoder does; then
+        ``fit_transform(X, y)`` differs from ``fit(X, y).transform(X)``. 0: no cross-fitting.
     min_count
-        Words that occur less often in training weigh nothing.
+        Words that occur less often in training have no weight.
     dimensions
-        Of word2vec, where it is trained here.
+        Of word2vec, if it is trained here.
     unlabelled
         More texts to train word2vec on.
     random_state
@@ -201,7 +194,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
     counts_
         ClassCounts of the training texts, all words.
     words_
-        The words that have a weight.
+        The words that have a weight, in the order of `vocabulary_`.
 
     Examples
     --------
@@ -249,23 +242,23 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
     def fit_transform(
         self, X: Iterable[str], y: Any = None, sample_weight: Iterable[float] | None = None
     ) -> NDArray[np.float32]:
-        """Compute the weights, and return the document vectors of the same texts, cross-fitted if asked for."""
+        """Compute the weights and return the document vectors of the same texts, cross-fitted if asked for."""
         documents, labels, weights = self._fit_texts(X, y, sample_weight)
         vectors = self.vectors_of(documents)
         if self.cross_fit:
             used = np.flatnonzero(weights > 0)
             some, numbers = documents.rows(used), np.searchsorted(self.classes_, labels[used])
             seed = check_seed(self.random_state) or 0
-            cuts = cross_fitted(self._blocks, self.blocks_, some, numbers, weights[used], self.cross_fit, seed)
-            for rows, blocks in cuts:
-                cut = some.rows(rows)
-                vectors[used[rows]] = document_vectors(cut.matrix, cut.lengths, blocks)
+            for rows, blocks in cross_fit_blocks(
+                self._blocks, self.blocks_, some, numbers, weights[used], self.cross_fit, seed
+            ):
+                vectors[used[rows]] = document_vectors(some.rows(rows), blocks)
         return vectors
 
     def transform(self, X: Iterable[str]) -> NDArray[np.float32]:
         """Return the document vectors; float32 of shape (n_documents, n_columns)."""
         check_is_fitted(self)
-        return self.vectors_of(count_words(X, self.tokenizer, self.words_))
+        return self.vectors_of(count_terms(X, self.tokenizer, self.vocabulary_))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns, ``class__dimension``."""
@@ -280,44 +273,38 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         tags.requires_fit = True
         return tags
 
+    @property
+    def words_(self) -> Sequence[str]:
+        """The words that have a weight."""
+        return self.vocabulary_.words
+
     def fit_counted(
         self, documents: CountedDocuments, labels: Labels, sample_weight: NDArray[np.float64], embeddings: Embeddings
     ) -> CountedDocuments:
         """Compute the weights from counted documents; return these, counted over the words that have a weight."""
         self.counts_, kept = count_classes(documents, labels, sample_weight, self.min_count)
         self.classes_ = self.counts_.classes
-        self.words_ = kept.words
         self.coverage_ = embeddings.coverage(self.counts_)
         self.embeddings_name_ = embeddings.name
         self._vectors = vectors_of_words(embeddings, kept)
-        over_words = documents.over(self.words_)
-        self.blocks_: list[Block] = self._blocks(over_words, lambda: kept)
-        return over_words
+        documents = documents.over_words(self.counts_.occurs(self.min_count))
+        self.vocabulary_ = documents.vocabulary
+        self.blocks_: list[Block] = self._blocks(documents, lambda: kept)
+        return documents
 
     def vectors_of(self, documents: CountedDocuments) -> NDArray[np.float32]:
-        """Return the document vectors of texts counted over `words_`."""
-        return document_vectors(documents.matrix, documents.lengths, self.blocks_)
+        """Return the document vectors of texts counted over `vocabulary_`."""
+        return document_vectors(documents, self.blocks_)
 
-    def _blocks(self, documents: CountedDocuments, counts: CountsOf) -> list[Block]:
-        found = counts()
-        weights = compute_weights(self.scheme, found)
+    def _blocks(self, documents: CountedDocuments, counts: Callable[[], ClassCounts]) -> list[Block]:
         names = class_names(self.classes_)
-        return make_blocks(self.blocks, weights, self._vectors, names, self.averaging, found.occurs())
-
-    def load_or_train(self, texts: list[str], progress: Progress | None = None) -> Embeddings:
-        """Return the vectors to use; ``"w2v"`` is trained on these texts."""
-        if isinstance(self.embeddings, str) and self.embeddings == IN_DOMAIN:
-            more = [] if self.unlabelled is None else check_texts(self.unlabelled)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            return Embeddings.train(
-                texts + more, dimensions=self.dimensions, seed=seed, tokenizer=self.tokenizer, progress=progress
-            )
-        return load_embeddings(self.embeddings)
+        settings = VectorSettings(self._vectors, names, self.scheme, self.blocks, self.averaging)
+        return vector_blocks(documents, counts, settings)
 
     def _fit_texts(
         self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None
     ) -> tuple[CountedDocuments, Labels, NDArray[np.float64]]:
-        """Compute the weights; return what they were computed from, counted over the words that have one."""
+        """Compute the weights; return what they were computed from, counted over the words that have a weight."""
         resolve_scheme(self.scheme)
         check_blocks(self.blocks, self.averaging)
         check_cross_fit(self.cross_fit)
@@ -326,6 +313,13 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         labels = check_labels(y, len(texts))
         weights = check_sample_weight(sample_weight, len(texts))
         check_classes(np.unique(labels[weights > 0]))
-        documents = count_words(texts, self.tokenizer)
-        embeddings = self.load_or_train([text for text, weight in zip(texts, weights, strict=True) if weight > 0])
+        documents = count_terms(texts, self.tokenizer)
+        embeddings = resolve_embeddings(
+            self.embeddings,
+            [text for text, weight in zip(texts, weights, strict=True) if weight > 0],
+            dimensions=self.dimensions,
+            unlabelled=self.unlabelled,
+            tokenizer=self.tokenizer,
+            random_state=self.random_state,
+        )
         return self.fit_counted(documents, labels, weights, embeddings), labels, weights

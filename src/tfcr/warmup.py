@@ -5,7 +5,7 @@ import numpy as np
 from tfcr.classifier import TfcrClassifier
 from tfcr.embeddings import Embeddings
 from tfcr.system.native import last_row_end
-from tfcr.text.documents import count_words
+from tfcr.text.documents import count_terms
 from tfcr.transformers import WeightedEmbeddingVectorizer
 
 N_DOCUMENTS, N_CLASSES, N_WORDS, DIMENSIONS = 20_000, 10, 2_000, 64
@@ -23,9 +23,9 @@ def warm_up() -> None:
     chosen[:, 0] = labels  # something to learn
     texts = [" ".join(words[number] for number in row) for row in chosen.tolist()]
     vectors = Embeddings.from_arrays(words, random.normal(size=(N_WORDS, DIMENSIONS)))
-    model = TfcrClassifier(embeddings=vectors, head="svm").fit(texts, labels)
+    model = TfcrClassifier.from_preset("paper", embeddings=vectors).fit(texts, labels)
     model.predict(texts)
-    model.predict_counted(count_words(texts))
+    model.model_.score_counted(count_terms(texts))
     TfcrClassifier.from_preset("best", embeddings=vectors, C=1.0).fit(texts, labels).predict(texts)
     WeightedEmbeddingVectorizer(embeddings=vectors).fit_transform(texts, labels)
     last_row_end(np.frombuffer(b"a,b\n", np.uint8), ord(","), True)

@@ -13,7 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from tfcr import ClassCounts, Embeddings, TfcrClassifier, TfcrWarning
+from tests.conftest import plain_classifier
+from tfcr import ClassCounts, Embeddings, TfcrWarning
 from tfcr.embeddings import FORMATS, KNOWN_MODELS, formats
 from tfcr.embeddings.formats import detect_format
 from tfcr.embeddings.pretrained import find_known
@@ -299,7 +300,7 @@ def test_a_read_only_cache_is_done_without(tmp_path: Path, monkeypatch: pytest.M
 def test_one_object_however_it_is_copied(tmp_path: Path) -> None:
     loaded = Embeddings.load(write_glove(tmp_path))
     assert copy(loaded) is deepcopy(loaded) is loaded
-    assert clone(TfcrClassifier(embeddings=loaded)).embeddings is loaded
+    assert clone(plain_classifier(embeddings=loaded)).embeddings is loaded
     assert len(pickle.dumps(loaded)) < 500
     assert pickle.loads(pickle.dumps(loaded)).words == WORDS
     in_memory = Embeddings.from_arrays(WORDS, VECTORS)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from tests.conftest import random_corpus, random_vectors
-from tfcr import TfcrClassifier, WeightedEmbeddingVectorizer
+from tests.conftest import plain_classifier, random_corpus, random_vectors
+from tfcr import WeightedEmbeddingVectorizer
 from tfcr.errors import InputError
 from tfcr.features.blocks import BLOCKS, document_vectors
-from tfcr.features.cross_fit import spread_folds
-from tfcr.text.documents import count_words
+from tfcr.features.cross_fit import stratified_folds
+from tfcr.text.documents import count_terms
 
 TEXTS = ["a b", "a c", "b b", "c a", "b c", "a", "c d", "d"]
 LABELS = [0, 1, 0, 1, 0, 1, 0, 1]
@@ -28,8 +28,8 @@ def test_cross_fitted_vectors_are_those_of_a_fit_on_the_other_folds(blocks: str)
     used = np.flatnonzero(weights > 0)
     numbers = np.unique(labels[used], return_inverse=True)[1]
     plain = WeightedEmbeddingVectorizer(embeddings=vectors, blocks=blocks)
-    documents = count_words(texts[used].tolist(), vocabulary=crossed.words_)
-    for fold in spread_folds(documents, numbers, 4, 0):
+    documents = count_terms(texts[used].tolist(), vocabulary=crossed.vocabulary_)
+    for fold in stratified_folds(documents, numbers, 4, 0):
         rest = np.setdiff1d(used, used[fold])
         plain.fit(texts[rest].tolist(), labels[rest], weights[rest])
         np.testing.assert_allclose(found[used[fold]], plain.transform(texts[used[fold]].tolist()), atol=1e-5)
@@ -43,7 +43,7 @@ def test_a_classifier_learns_from_cross_fitted_vectors() -> None:
     corpus = random_corpus(200, n_classes=2)
     vectors = random_vectors(corpus)
     given: dict[str, Any] = {"embeddings": vectors, "scheme": "tfidf", "averaging": "sum"}
-    model = TfcrClassifier(**given, cross_fit=3, class_weight=None, C=0.5).fit(corpus.texts, corpus.labels)
+    model = plain_classifier(**given, cross_fit=3, class_weight=None, C=0.5).fit(corpus.texts, corpus.labels)
     vectorizer = WeightedEmbeddingVectorizer(**given, cross_fit=3)
     training = vectorizer.fit_transform(corpus.texts, corpus.labels)
     centred = training - training.mean(axis=0)
@@ -64,8 +64,8 @@ def test_a_cross_fitted_model_explains_itself_with_parts_together(blocks: str) -
         "C": None,
         "random_state": 0,
     }
-    model = TfcrClassifier(**given, cross_fit=5).fit(corpus.texts, corpus.labels)
-    other = TfcrClassifier(**given).fit(corpus.texts, corpus.labels)
+    model = plain_classifier(**given, cross_fit=5).fit(corpus.texts, corpus.labels)
+    other = plain_classifier(**given).fit(corpus.texts, corpus.labels)
     assert not np.allclose(model.decision_function(corpus.texts), other.decision_function(corpus.texts), atol=1e-3)
     found = model.explain(corpus.texts[0])
     total = found.baseline + sum(word.contributions for word in found.words)
@@ -79,25 +79,25 @@ def test_the_only_document_of_a_class_is_cross_fitted_with_all() -> None:
     vectorizer = WeightedEmbeddingVectorizer(embeddings=vectors, cross_fit=5)
     found = vectorizer.fit_transform(texts, labels)
     np.testing.assert_array_equal(found[-1:], vectorizer.transform(texts[-1:]))
-    documents = count_words(texts[-1:], vocabulary=vectorizer.words_)
-    expected = document_vectors(documents.matrix, documents.lengths, vectorizer.blocks_)
+    documents = count_terms(texts[-1:], vocabulary=vectorizer.vocabulary_)
+    expected = document_vectors(documents, vectorizer.blocks_)
     np.testing.assert_array_equal(found[-1:], expected)
 
 
 @pytest.mark.parametrize("cross_fit", [1, -2, 2.5, True, "5"])
 def test_what_is_no_number_of_folds_is_refused(cross_fit: object) -> None:
     with pytest.raises(InputError, match="expected a number of folds such as 5, or 0 for none"):
-        TfcrClassifier(cross_fit=cross_fit).fit(TEXTS, LABELS)  # type: ignore[arg-type]
+        plain_classifier(cross_fit=cross_fit).fit(TEXTS, LABELS)
 
 
 def test_more_folds_than_documents_hold_out_one_of_a_class_at_a_time() -> None:
-    folds = spread_folds(count_words(TEXTS), np.array(LABELS), 10**9, 0)  # empty ones take neither time nor memory
+    folds = stratified_folds(count_terms(TEXTS), np.array(LABELS), 10**9, 0)  # empty ones take neither time nor memory
     held = [[LABELS[number] for number in fold if number != 3] for fold in folds]  # number 3 is a copy of number 1
     assert sorted(map(sorted, held)) == [[0], [0, 1], [0, 1], [0, 1]]
 
 
 def test_cross_fitted_features_that_do_not_fit_are_refused() -> None:
     corpus = random_corpus(40)
-    model = TfcrClassifier(embeddings=random_vectors(corpus), cross_fit=2, max_memory=100)
-    with pytest.raises(InputError, match="cross-fitted ones are held in memory: expected a larger max_memory"):
+    model = plain_classifier(embeddings=random_vectors(corpus), cross_fit=2, max_memory=100)
+    with pytest.raises(InputError, match="found cross-fitted features of .* GB and max_memory"):
         model.fit(corpus.texts, corpus.labels)

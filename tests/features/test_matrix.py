@@ -15,6 +15,7 @@ from tfcr.features.blocks import AVERAGINGS, BLOCKS, document_vectors, make_bloc
 from tfcr.features.matrix import DenseFeatures, OnDemandFeatures, SparseFeatures, gram, scaled_features
 from tfcr.system.hardware import memory_limit, one_blas_thread
 from tfcr.text.documents import CountedDocuments
+from tfcr.text.vocabulary import Vocabulary
 
 COUNTS = st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=2, max_size=6)
 
@@ -33,12 +34,12 @@ def test_computed_features_multiply_as_held_ones_do(
     names = [f"c{number}" for number in range(n_classes)]
     blocks = make_blocks(kind, weights, vectors, names, averaging, np.ones(5, np.bool_))
     counts = sp.csr_array(np.array(rows, np.int32))
-    documents = CountedDocuments(list("abcde"), counts, np.asarray(counts.sum(axis=1)) + 1)
+    documents = CountedDocuments(Vocabulary(list("abcde")), counts, np.asarray(counts.sum(axis=1)) + 1)
     sample_weight = random.uniform(0.5, 2, len(rows))
     held = scaled_features(documents, blocks, sample_weight, max_memory=10**9)
     if AVERAGINGS[averaging].sublinear and kind == "all" and not with_vectors:  # words themselves: sparse, not centred
         assert isinstance(held.features, SparseFeatures)
-        expected = document_vectors(counts, documents.lengths, blocks)
+        expected = document_vectors(documents, blocks)
         np.testing.assert_allclose(held.features.matrix.toarray()[:, :-1] * held.scale, expected, rtol=1e-4, atol=1e-6)
         return
     computed = scaled_features(documents, blocks, sample_weight, max_memory=1)
@@ -124,4 +125,4 @@ def test_a_model_is_copied_without_what_can_be_made_again() -> None:
     before = len(pickle.dumps(model))
     packed = model.table_._packed
     assert len(pickle.dumps(model)) == before
-    assert len(packed.words) == len(pickle.loads(pickle.dumps(model)).table_.words)
+    assert len(packed.vocabulary) == len(pickle.loads(pickle.dumps(model)).table_.vocabulary)

@@ -13,15 +13,17 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassif
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from tfcr.decision import LINKS
 from tfcr.errors import InputError, UnknownNameError
 from tfcr.features.blocks import Block
 from tfcr.features.matrix import DenseFeatures, SparseFeatures
-from tfcr.heads import HEADS, LINKS, fit_head, make_targets, newton, resolve_head
+from tfcr.heads import HEADS, Examples, fit_head, make_targets, newton, resolve_head
 from tfcr.heads.base import Targets
 from tfcr.heads.dual_descent import descend
 from tfcr.heads.newton import logistic_loss, squared_hinge_loss
 from tfcr.heads.ridge import STRENGTHS
 from tfcr.text.documents import CountedDocuments
+from tfcr.text.vocabulary import Vocabulary
 
 STRENGTHS_OF_C = [0.01, 1.0, 100.0, 1000.0]
 
@@ -43,7 +45,9 @@ def problem(
 
 def as_documents(X: NDArray[np.float32]) -> CountedDocuments:
     """Return documents whose counts are these features, one word for each column."""
-    return CountedDocuments([str(number) for number in range(X.shape[1])], sp.csr_array(X), np.ones(len(X), np.int64))
+    return CountedDocuments(
+        Vocabulary([str(number) for number in range(X.shape[1])]), sp.csr_array(X), np.ones(len(X), np.int64)
+    )
 
 
 def objective(
@@ -59,7 +63,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "conjugate gradients": {"PATIENT_CG_STEPS": 1000, "MAX_CG_STEPS": 1000, "EXACT_STEPS": 0},
     "preconditioned": {"PATIENT_CG_STEPS": 0, "MAX_CG_STEPS": 1000, "EXACT_STEPS": 0},
     "exact": {"EXACT_STEPS": 10**9},
-    "descent first": {"WORTH_COMPILED_CODE": {DenseFeatures: 0, SparseFeatures: 0}},
+    "descent first": {"MIN_NATIVE_SIZE": {DenseFeatures: 0, SparseFeatures: 0}},
 }
 
 
@@ -148,10 +152,10 @@ def test_weights_repeat_and_remove(name: str, n_classes: int) -> None:
     classes = np.arange(n_classes)
     used = weights > 0
     targets = make_targets(y[used], classes, weights[used], "balanced")
-    weighted = fit_head(resolve_head(name, C=1.0), as_documents(X[used]), blocks, targets)
+    weighted = fit_head(resolve_head(name, C=1.0), Examples(as_documents(X[used]), targets), blocks)
     rows = np.repeat(np.arange(90), weights.astype(int))
     targets = make_targets(y[rows], classes, np.ones(len(rows)), "balanced")
-    repeated = fit_head(resolve_head(name, C=1.0), as_documents(X[rows]), blocks, targets)
+    repeated = fit_head(resolve_head(name, C=1.0), Examples(as_documents(X[rows]), targets), blocks)
     np.testing.assert_allclose(weighted.coefficients, repeated.coefficients, rtol=2e-2, atol=2e-3)
 
 
@@ -161,8 +165,8 @@ def test_scale_does_not_matter() -> None:
     y = (X[:, 0] > 0).astype(int)
     blocks = [Block("all", np.ones(4, np.float32), None, "sum")]
     targets = make_targets(y, np.arange(2), np.ones(60), None)
-    plain = fit_head(resolve_head("svm", C=1.0), as_documents(X), blocks, targets)
-    shifted = fit_head(resolve_head("svm", C=1.0), as_documents(X * 1000 + 50_000), blocks, targets)
+    plain = fit_head(resolve_head("svm", C=1.0), Examples(as_documents(X), targets), blocks)
+    shifted = fit_head(resolve_head("svm", C=1.0), Examples(as_documents(X * 1000 + 50_000), targets), blocks)
     np.testing.assert_allclose(plain.coefficients, shifted.coefficients * 1000, rtol=1e-2, atol=1e-3)
     assert shifted.intercepts == pytest.approx(plain.intercepts, abs=1e-3)
 
@@ -172,7 +176,7 @@ def test_scale_does_not_matter() -> None:
 def test_any_linear_classifier_is_a_head(estimator: object, n_classes: int) -> None:
     features, y, targets = problem(n_classes)
     blocks = [Block("all", np.ones(40, np.float32), None, "sum")]
-    fitted = fit_head(resolve_head(estimator, C=1.0), as_documents(features[:, :-1]), blocks, targets)
+    fitted = fit_head(resolve_head(estimator, C=1.0), Examples(as_documents(features[:, :-1]), targets), blocks)
     scores = (features[:, :-1] - fitted.means) @ fitted.coefficients + fitted.intercepts
     reference = estimator.fit(features[:, :-1], y).decision_function(features[:, :-1])  # type: ignore[attr-defined]
     np.testing.assert_allclose(scores.squeeze(), reference, rtol=0.02, atol=0.02)
@@ -205,7 +209,7 @@ def test_a_head_that_takes_no_weights_says_so() -> None:
 def test_a_head_that_takes_no_sparse_features_says_so() -> None:
     features, _, targets = problem(2)
     sparse = SparseFeatures(sp.csr_array(features))
-    with pytest.raises(InputError, match=r"the head LinearDiscriminantAnalysis\(\) takes no sparse features"):
+    with pytest.raises(InputError, match=r"the head LinearDiscriminantAnalysis\(\) cannot learn from sparse features"):
         resolve_head(LinearDiscriminantAnalysis(), C=1.0).solve(sparse, targets, [0])
     ours = resolve_head(SVC(kernel="linear"), C=1.0)  # gives sparse coefficients for sparse features
     found, dense = ours.solve(sparse, targets, [0]), ours.solve(DenseFeatures(features), targets, [0])

@@ -16,19 +16,21 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import random_corpus, random_vectors
-from tfcr import Embeddings, TfcrClassifier
+from tests.conftest import plain_classifier, random_corpus, random_vectors
+from tfcr import Embeddings
 from tfcr.embeddings import store
 from tfcr.features import blocks
 from tfcr.features.blocks import AVERAGINGS, BLOCKS, document_vectors, make_blocks
-from tfcr.kernels.tokens import ALONE, END, KEEP, MORE, SKIP, SYMBOL
+from tfcr.kernels.actions import ALONE, END, KEEP, MORE, SKIP, SYMBOL
 from tfcr.system.native import descend_once, last_row_end
 from tfcr.system.packed_strings import encode_words
 from tfcr.text import native_counts as bytecounts
-from tfcr.text.documents import CountedDocuments, count_words
+from tfcr.text.documents import CountedDocuments, count_terms
 from tfcr.text.native_counts import count_bytes
 from tfcr.text.tokenizers import TOKENIZERS
+from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.packed_table import pack
+from tfcr.trained.word_table import WordTable
 
 NAMES = [name for name, tokenizer in TOKENIZERS.items() if tokenizer.table]
 TEXTS = st.lists(
@@ -42,12 +44,12 @@ TEXTS = st.lists(
 
 
 def check(name: str, texts: list[str], vocabulary: list[str] | None, threads: int) -> None:
-    fast = count_bytes(texts, TOKENIZERS[name], vocabulary, threads)
-    plain = count_words(texts, name, vocabulary)
-    assert list(fast.words) == list(plain.words)
-    assert fast.matrix.shape == plain.matrix.shape
-    assert abs(fast.matrix - plain.matrix).sum() == 0
-    np.testing.assert_array_equal(fast.lengths, plain.lengths)
+    words, matrix, lengths = count_bytes(texts, TOKENIZERS[name], vocabulary, threads)
+    plain = count_terms(texts, name, None if vocabulary is None else Vocabulary(vocabulary))
+    assert list(words) == list(plain.vocabulary.words)
+    assert matrix.shape == plain.matrix.shape
+    assert abs(matrix - plain.matrix).sum() == 0
+    np.testing.assert_array_equal(lengths, plain.lengths)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,14 +86,14 @@ def test_huge_counts_and_one_endless_word() -> None:
 def test_large_texts_take_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[int] = []
 
-    def spy(*given: Any) -> bytecounts.CountedBytes:
+    def spy(*given: Any) -> Any:
         called.append(1)
         return count_bytes(*given)
 
     monkeypatch.setattr(bytecounts, "count_bytes", spy)
-    count_words(["word " * 300_000])
-    count_words(["word"])
-    count_words(["word " * 300_000], str.split)
+    count_terms(["word " * 300_000])
+    count_terms(["word"])
+    count_terms(["word " * 300_000], str.split)
     assert len(called) == 1
 
 
@@ -104,7 +106,7 @@ def test_the_kernel_and_the_tables_mean_the_same() -> None:
 
 
 def test_compiled_code_is_kept_for_its_user_alone(tmp_path: Path) -> None:
-    code = "from tfcr.text.class_counts import count_words; count_words(['word ' * 300_000])"
+    code = "from tfcr.text.documents import count_terms; count_terms(['word ' * 300_000])"
     environment = {**os.environ, "TFCR_CACHE": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
     folder = tmp_path / "kernels"
@@ -114,7 +116,7 @@ def test_compiled_code_is_kept_for_its_user_alone(tmp_path: Path) -> None:
 
 def test_a_machine_without_a_cache_works(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    code = "from tfcr.text.class_counts import count_words; print(count_words(['word ' * 300_000]).matrix.sum())"
+    code = "from tfcr.text.documents import count_terms; print(count_terms(['word ' * 300_000]).matrix.sum())"
     environment = {**os.environ, "TFCR_CACHE": str(tmp_path / "file")}
     result = subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True, text=True)
     assert result.stdout == "300000\n"
@@ -139,11 +141,11 @@ def test_document_vectors_are_those_of_the_plain_path(
     vectors = random.normal(size=(5, 4)).astype(np.float32)
     made = make_blocks(kind, weights, vectors, [f"c{n}" for n in range(n_classes)], averaging, np.ones(5, np.bool_))
     counts = sp.csr_array(np.array(rows, np.int32) * random.choice([1, 1_000_000]))
-    lengths = np.asarray(counts.sum(axis=1)) + 1
-    plain = document_vectors(counts, lengths, made)
+    documents = CountedDocuments(Vocabulary(list("abcde")), counts, np.asarray(counts.sum(axis=1)) + 1)
+    plain = document_vectors(documents, made)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "WORTH_COMPILED_CODE", 0)
-        fast = document_vectors(counts, lengths, made, threads)
+        patch.setattr(blocks, "MIN_NATIVE_PRODUCTS", 0)
+        fast = document_vectors(documents, made, threads)
     np.testing.assert_allclose(fast, plain, rtol=1e-4, atol=1e-5 * max(1, abs(plain).max()))
 
 
@@ -174,10 +176,10 @@ def test_scores_from_bytes_are_those_of_counted_documents(
     kind: str, averaging: str, n_classes: int, threads: int
 ) -> None:
     corpus = random_corpus(n_classes=n_classes)
-    model = TfcrClassifier(embeddings=random_vectors(corpus), blocks=kind, averaging=averaging, head="ridge")
+    model = plain_classifier(embeddings=random_vectors(corpus), blocks=kind, averaging=averaging, head="ridge")
     table = model.fit(corpus.texts, corpus.labels).table_
     texts = [*corpus.texts, "", "unknown only", "w0_1 " * 5000, "Common1, w1_1 ümläut\u0301 w1_1"]
-    counted = count_words(texts, vocabulary=table.words)
+    counted = count_terms(texts, vocabulary=table.vocabulary)
     expected = table.decision(counted)
     tolerance = 1e-4 * max(1, abs(expected).max())
     fast, unknown = table._packed.score_texts(texts, TOKENIZERS["words"], threads)
@@ -188,9 +190,9 @@ def test_scores_from_bytes_are_those_of_counted_documents(
 
 def test_long_documents_lose_no_digits() -> None:
     corpus = random_corpus(n_classes=3)
-    table = TfcrClassifier(embeddings=random_vectors(corpus)).fit(corpus.texts, corpus.labels).table_
+    table = plain_classifier(embeddings=random_vectors(corpus)).fit(corpus.texts, corpus.labels).table_
     short = "w0_1 w1_2 common1 w2_3 common2 "
-    expected = table.decision(count_words([short], vocabulary=table.words))
+    expected = table.decision(count_terms([short], vocabulary=table.vocabulary))
     scores, _ = table._packed.score_texts([short * 400_000], TOKENIZERS["words"])
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)  # the average of a text and of its copies
 
@@ -198,7 +200,11 @@ def test_long_documents_lose_no_digits() -> None:
 def test_a_table_without_values_packs() -> None:
     nothing: Any = sp.csr_array((2, 1), dtype=np.float32)
     one = np.zeros(1, np.int64)
-    packed = pack(["a", "b"], nothing, one, one, nothing, ["weights"], np.array([0.5]), np.ones(2, np.float32))
+    frequencies = np.ones(2, np.float32)
+    table = WordTable(
+        Vocabulary(["a", "b"]), nothing, one, one, nothing, ("weights",), frequencies[:1], frequencies, np.array([0.5])
+    )
+    packed = pack(table)
     assert packed.score_texts(["a b", ""], TOKENIZERS["words"])[0].tolist() == [[0.5], [0.5]]
 
 
@@ -218,10 +224,12 @@ def test_any_packed_table_scores_as_the_formula_says(
     masses = random.uniform(size=(6, n_divisors)) * (random.uniform(size=(6, n_divisors)) < 0.5)
     averagings = [random.choice(list(AVERAGINGS)) for _ in range(n_divisors)]
     intercepts = random.normal(size=n_outputs)
-    packed = pack(
-        list("abcdef"), sp.csr_array(scores), outputs, divisors, sp.csr_array(masses), averagings, intercepts,
-        random.uniform(size=6).astype(np.float32),
+    vocabulary = Vocabulary(list("abcdef"))
+    table = WordTable(
+        vocabulary, sp.csr_array(scores), outputs, divisors, sp.csr_array(masses), tuple(averagings),
+        np.zeros(n_divisors, np.float32), random.uniform(size=6).astype(np.float32), intercepts,
     )  # fmt: skip
+    packed = pack(table)
     counts = np.array([[row.get(word, 0) for word in range(6)] for row in rows])
     lengths = counts.sum(axis=1) + 1
     expected = np.tile(intercepts, (len(rows), 1))
@@ -236,7 +244,7 @@ def test_any_packed_table_scores_as_the_formula_says(
         }[averagings[divisor]]
         if total > 0:
             expected[document, output] += sums / total
-    found = packed.score_counted(CountedDocuments(list("abcdef"), sp.csr_array(counts), lengths))
+    found = packed.score_counted(CountedDocuments(vocabulary, sp.csr_array(counts), lengths))
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1, abs(expected).max()))
 
 

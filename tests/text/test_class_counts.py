@@ -10,7 +10,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from tfcr import ClassCounts
 from tfcr.errors import InputError
-from tfcr.text.documents import CountedDocuments, count_words
+from tfcr.text.documents import CountedDocuments, count_terms
+from tfcr.text.vocabulary import Vocabulary
 
 WORDS = st.sampled_from(["a", "b", "c", "dd", "é", "字"])
 DOCUMENTS = st.lists(st.tuples(st.lists(WORDS, max_size=6).map(" ".join), st.sampled_from("xyz")), max_size=12)
@@ -53,13 +54,13 @@ def test_adding_labels_of_two_types_is_refused() -> None:
 def test_matrix_equals_that_of_scikit_learn(corpus) -> None:  # type: ignore[no-untyped-def]
     vectorizer = CountVectorizer(token_pattern=r"\w+")
     expected = vectorizer.fit_transform(corpus.texts)
-    found = count_words(corpus.texts)
-    assert list(found.words) == vectorizer.get_feature_names_out().tolist()
+    found = count_terms(corpus.texts)
+    assert list(found.vocabulary.words) == vectorizer.get_feature_names_out().tolist()
     assert (found.matrix != expected).nnz == 0
 
 
 def test_unknown_words_count_in_the_length_only() -> None:
-    found = count_words(["a b c a"], vocabulary=["a"])
+    found = count_terms(["a b c a"], vocabulary=Vocabulary(["a"]))
     assert found.matrix.toarray().tolist() == [[2]]
     assert found.lengths.tolist() == [4]
 
@@ -96,7 +97,7 @@ def test_a_million_words_in_a_hundred_classes_fit() -> None:
         shape=(n_documents, n_words),
     )
     words = [f"{number:07}" for number in range(n_words)]
-    documents = CountedDocuments(words, matrix, np.asarray(matrix.sum(axis=1)))
+    documents = CountedDocuments(Vocabulary(words), matrix, np.asarray(matrix.sum(axis=1)))
     counts = ClassCounts.from_documents(documents, random.integers(0, 100, n_documents))
     assert counts.occurrences.shape == (n_words, 100)
     assert counts.occurrences.nnz <= n_entries

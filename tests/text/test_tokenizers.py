@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfcr.errors import InputError, UnknownNameError
-from tfcr.kernels.tokens import ALONE
+from tfcr.kernels.actions import ALONE
 from tfcr.text.tokenizers import TOKENIZERS, Token, resolve_tokenizer, token_spans, tokenizer_name
 
 TEXTS = st.one_of(

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from tests.conftest import random_corpus, random_vectors
+from tests.conftest import plain_classifier, random_corpus, random_vectors
 from tfcr import Embeddings, TfcrClassifier, load
 from tfcr.data import Corpus
 from tfcr.errors import InputError, ModelError
@@ -29,7 +29,7 @@ KEPT_MODELS = Path(__file__).parents[1] / "models"
 
 @pytest.fixture
 def model(corpus: Corpus, vectors: Embeddings) -> TfcrClassifier:
-    return TfcrClassifier(embeddings=vectors).fit(corpus.texts, corpus.labels)
+    return plain_classifier(embeddings=vectors).fit(corpus.texts, corpus.labels)
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -38,7 +38,7 @@ def model(corpus: Corpus, vectors: Embeddings) -> TfcrClassifier:
 def test_a_model_comes_back_as_it_was(
     head: str, blocks: str, averaging: str, corpus: Corpus, vectors: Embeddings, tmp_path: Path
 ) -> None:
-    model = TfcrClassifier(
+    model = plain_classifier(
         embeddings=vectors, head=head, blocks=blocks, averaging=averaging, class_weight={"class 1": 2}
     )
     model.fit(corpus.texts, corpus.labels)
@@ -72,7 +72,7 @@ def test_the_card_tells_what_and_how_good(model: TfcrClassifier, tmp_path: Path)
 
 
 def test_an_own_tokenizer_must_be_given_again(corpus: Corpus, vectors: Embeddings, tmp_path: Path) -> None:
-    model = TfcrClassifier(embeddings=vectors, tokenizer=str.split).fit(corpus.texts, corpus.labels)
+    model = plain_classifier(embeddings=vectors, tokenizer=str.split).fit(corpus.texts, corpus.labels)
     model.save(tmp_path / "model")
     with pytest.raises(ModelError, match=r"a tokenizer of your own, 'split'.*tokenizer=split\)"):
         load(tmp_path / "model")
@@ -89,7 +89,7 @@ def test_a_named_tokenizer_cannot_be_replaced(model: TfcrClassifier, tmp_path: P
 def test_a_tokenizer_of_ours_given_as_an_object_is_kept_by_name(
     corpus: Corpus, vectors: Embeddings, tmp_path: Path
 ) -> None:
-    TfcrClassifier(embeddings=vectors, tokenizer=TOKENIZERS["whitespace"]).fit(corpus.texts, corpus.labels).save(
+    plain_classifier(embeddings=vectors, tokenizer=TOKENIZERS["whitespace"]).fit(corpus.texts, corpus.labels).save(
         tmp_path / "m"
     )
     assert load(tmp_path / "m").tokenizer == "whitespace"
@@ -98,7 +98,7 @@ def test_a_tokenizer_of_ours_given_as_an_object_is_kept_by_name(
 def test_numpy_numbers_are_settings_too(corpus: Corpus, vectors: Embeddings, tmp_path: Path) -> None:
     labels = np.arange(120) % 3
     settings: dict[str, Any] = {"class_weight": {label: np.float32(1) for label in np.unique(labels)}}
-    model = TfcrClassifier(embeddings=vectors, min_count=np.int64(1), **settings)  # type: ignore[arg-type]
+    model = plain_classifier(embeddings=vectors, min_count=np.int64(1), **settings)
     model.fit(corpus.texts, labels).save(tmp_path / "model")
     assert load(tmp_path / "model").class_weight == {0: 1, 1: 1, 2: 1}
 
@@ -112,17 +112,17 @@ def test_a_damaged_model_may_be_replaced(model: TfcrClassifier, tmp_path: Path) 
 
 def test_words_may_hold_anything(vectors: Embeddings, tmp_path: Path) -> None:
     texts = ["common1 \x00nul", "common2 \udc80", "common1 💚\u200d", "common2 a"]
-    model = TfcrClassifier(embeddings=vectors, tokenizer="whitespace").fit(texts, ["x", "y", "x", "y"])
+    model = plain_classifier(embeddings=vectors, tokenizer="whitespace").fit(texts, ["x", "y", "x", "y"])
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    assert again.table_.words == model.table_.words
+    assert again.table_.vocabulary.words == model.table_.vocabulary.words
     np.testing.assert_array_equal(again.decision_function(texts), model.decision_function(texts))
 
 
 def test_overwriting_leaves_only_the_new_model(corpus: Corpus, vectors: Embeddings, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     for C in (0.1, 1, 10):
-        TfcrClassifier(embeddings=vectors, C=C).fit(corpus.texts, corpus.labels).save(folder)
+        plain_classifier(embeddings=vectors, C=C).fit(corpus.texts, corpus.labels).save(folder)
     (folder / ".table-0000.safetensors-x.tmp").write_bytes(b"left by a killed save")
     load(folder).save(folder)
     names = sorted(path.name.split("-")[0] for path in folder.iterdir())
@@ -143,7 +143,7 @@ def test_a_folder_with_other_things_is_not_touched(model: TfcrClassifier, tmp_pa
 
 def test_labels_that_no_file_can_hold(vectors: Embeddings, tmp_path: Path) -> None:
     labels = np.array([np.datetime64("2020-01-01"), np.datetime64("2021-01-01")] * 2)
-    model = TfcrClassifier(embeddings=vectors).fit(["common1", "common2"] * 2, labels)
+    model = plain_classifier(embeddings=vectors).fit(["common1", "common2"] * 2, labels)
     with pytest.raises(InputError, match="a saved model takes text, numbers or booleans"):
         model.save(tmp_path / "model")
 
@@ -232,7 +232,7 @@ def test_loads_in_a_new_process_without_the_embedding_file(tmp_path: Path) -> No
     vectors = random_vectors(corpus)
     rows = [f"{word} {' '.join(map(str, row))}" for word, row in zip(vectors.words, vectors.vectors, strict=True)]
     path.write_text("\n".join(rows))
-    model = TfcrClassifier(embeddings=str(path)).fit(corpus.texts, corpus.labels)
+    model = plain_classifier(embeddings=str(path)).fit(corpus.texts, corpus.labels)
     model.save(tmp_path / "model")
     path.unlink()
     code = "import sys, tfcr; print(tfcr.load(sys.argv[1]).decision_function(sys.argv[2:]).tolist())"
@@ -255,10 +255,10 @@ def test_a_model_of_this_schema_is_kept() -> None:
 
 SAVER = """
 import sys
-from tests.conftest import random_corpus, random_vectors
+from tests.conftest import plain_classifier, random_corpus, random_vectors
 from tfcr import TfcrClassifier
 corpus = random_corpus(40)
-models = [TfcrClassifier(embeddings=random_vectors(corpus), C=C).fit(corpus.texts, corpus.labels) for C in (0.1, 10)]
+models = [plain_classifier(embeddings=random_vectors(corpus), C=C).fit(corpus.texts, corpus.labels) for C in (0.1, 10)]
 models[0].save(sys.argv[1])
 print("ready", flush=True)
 while True:

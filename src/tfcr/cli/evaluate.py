@@ -68,12 +68,12 @@ def evaluate(
 def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, dict[str, Evaluation]]":
     from tfcr.errors import InputError
     from tfcr.evaluation import evaluate as evaluate_model
-    from tfcr.loading import load
+    from tfcr.trained.model import TrainedModel
 
     if not data:
         raise InputError(f"found the model {path} and no data; give labelled texts: tfcr evaluate {path} DATA")
-    model = load(path)
-    corpus = reading.corpus(data, model.training_)
+    model = TrainedModel.load(path)
+    corpus = reading.corpus(data, model.training)
     return corpus, {path: evaluate_model(model, corpus)}
 
 

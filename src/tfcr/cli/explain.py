@@ -25,9 +25,9 @@ def explain(
     \b
     tfcr explain model "the printer does not print"
     """
-    from tfcr.loading import load
+    from tfcr.trained.model import TrainedModel
 
-    explanation = load(model).explain(sys.stdin.read() if text == "-" else text)
+    explanation = TrainedModel.load(model).explain(sys.stdin.read() if text == "-" else text)
     if json:
         print_json(_as_json(explanation))
     else:

@@ -27,12 +27,12 @@ def predict(
     """
     from tfcr.data.named import load_pieces
     from tfcr.data.writers import check_target, frame_writer
-    from tfcr.loading import load
+    from tfcr.trained.model import TrainedModel
     from tfcr.predict_table import free_names, predict_frame
 
     check_target(output)
-    classifier = load(model)
-    usual = classifier.training_.get("columns", ())
+    classifier = TrainedModel.load(model)
+    usual = classifier.training.get("columns", ())
     rows = missing = 0
     names: list[str] = []
     with (

@@ -44,11 +44,11 @@ def words(
 
 def _of_model(data: list[str], top: int) -> TopWords:
     from tfcr.errors import InputError
-    from tfcr.loading import load
+    from tfcr.trained.model import TrainedModel
 
     if len(data) > 1:
         raise InputError(f"found the model {data[0]} and {data[1]}; expected a model alone, or data alone")
-    return load(data[0]).top_words(top)
+    return TrainedModel.load(data[0]).top_words(top)
 
 
 def _by_weight(reading: Reading, data: list[str], scheme: str, tokenizer: str, top: int) -> TopWords:

@@ -3,6 +3,15 @@
 from tfcr.embeddings.cache import LoadReport
 from tfcr.embeddings.formats import FORMATS
 from tfcr.embeddings.pretrained import KNOWN_MODELS
-from tfcr.embeddings.store import Coverage, Embeddings
+from tfcr.embeddings.store import AnyEmbeddings, Coverage, Embeddings, embeddings_key, resolve_embeddings
 
-__all__ = ["FORMATS", "KNOWN_MODELS", "Coverage", "Embeddings", "LoadReport"]
+__all__ = [
+    "FORMATS",
+    "KNOWN_MODELS",
+    "AnyEmbeddings",
+    "Coverage",
+    "Embeddings",
+    "LoadReport",
+    "embeddings_key",
+    "resolve_embeddings",
+]

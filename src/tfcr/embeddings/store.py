@@ -1,7 +1,7 @@
 """Embeddings: words and their vectors, immutable and shared."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -254,6 +254,54 @@ class Embeddings:
         if self._source is not None:
             return _load_again, self._source
         return _take_again, (self.words, np.array(self.vectors), self.name)
+
+
+AnyEmbeddings = Embeddings | str | os.PathLike[str]
+"""An Embeddings, the path of a vector file, a name of PRETRAINED, or ``"w2v"``: to be trained."""
+
+
+def resolve_embeddings(
+    source: AnyEmbeddings,
+    texts: Sequence[str],
+    *,
+    dimensions: int = 100,
+    unlabelled: Iterable[str] | None = None,
+    tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
+    random_state: Any = None,
+    progress: Progress | None = None,
+) -> Embeddings:
+    """Return the Embeddings that `source` stands for: itself, loaded from a file, or trained on texts.
+
+    Parameters
+    ----------
+    source
+        See `AnyEmbeddings`.
+    texts
+        The documents that ``"w2v"`` is trained on.
+    dimensions, tokenizer, progress
+        See `Embeddings.train`.
+    unlabelled
+        More texts to train on.
+    random_state
+        What scikit-learn's ``check_random_state`` takes; the seed of training is drawn from it.
+    """
+    if isinstance(source, Embeddings):
+        return source
+    if not (isinstance(source, str) and source == IN_DOMAIN):
+        return Embeddings.load(source)
+    from sklearn.utils import check_random_state  # noqa: PLC0415 - loading a file does not need scikit-learn
+
+    more = [] if unlabelled is None else check_texts(unlabelled)
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    return Embeddings.train([*texts, *more], dimensions=dimensions, seed=seed, tokenizer=tokenizer, progress=progress)
+
+
+def embeddings_key(source: AnyEmbeddings | None) -> Hashable:
+    """Return a dictionary key that differs whenever two sources may give different vectors.
+
+    An Embeddings is its own key: two of them may have the same name and size.
+    """
+    return source if source is None or isinstance(source, Embeddings) else str(source)
 
 
 def check_source(source: str | os.PathLike[str]) -> None:

@@ -1,10 +1,16 @@
-"""A document vector is a row of blocks; a block is an average of word vectors.
+"""A document vector is a row of blocks; a block is a weighted average of term vectors.
 
-    block(d) = Σ_w n(w, d) · weight(w) · vector(w)  /  divisor(d)
+    block(d) = Σ_t n(t, d) · weight(t) · vector(t)  /  divisor(d)
 
-The paper's concatenation has one block for each class, all with the same vectors. TF-IDF is a block too: its vectors
-are one dimension for each word, and counts enter sublinear, as 1 + log n. Everything that a model computes later (word
-table, explanation) follows from this one form, so that a new kind of feature is a new list of blocks.
+The paper's concatenation has one block per class, all with the same word vectors. TF-IDF is a block too: each term's
+vector is a dimension of its own, and counts enter sublinearly, as 1 + log n. Word table and explanations follow from
+this one form, so that a new kind of feature is a new list of blocks.
+
+Worked example: "good good film" with weights good 2, film 1 and vectors good (1, 0), film (0, 1), averaged by weights:
+
+    sum      2 · 2 · (1, 0) + 1 · 1 · (0, 1) = (4, 1)
+    divisor  2 · 2 + 1 · 1 = 5
+    block    (.8, .2)
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +24,13 @@ from numpy.typing import NDArray
 
 from tfcr.errors import look_up
 from tfcr.schemes import Weights
+from tfcr.text.documents import CountedDocuments
 
 Known = NDArray[np.bool_]
 Vectors = NDArray[np.float32] | sp.csr_array
 
-WORTH_COMPILED_CODE = 50_000_000
-"""Words times columns from which document vectors are computed by compiled code; less is done before it is loaded."""
+MIN_NATIVE_PRODUCTS = 50_000_000
+"""Entries times columns below which document vectors are computed by scipy, sooner than compiled code is loaded."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +42,15 @@ class Block:
     name
         The class it belongs to, or what it holds.
     weights
-        float32 (n_words,).
+        float32 (n_terms,).
     vectors
-        float32 (n_words, dimensions), dense or sparse; None stands for the identity, one dimension for each word.
+        float32 (n_terms, dimensions), dense or sparse; None stands for the identity, one dimension per term.
     averaging
         A name of AVERAGINGS.
     output
-        The number of the only classifier that sees this block; None for all of them.
+        The only output of the head that sees this block; None if all do.
     suffixes
-        What follows the name in each column's name, if not the number of the dimension.
+        What follows the name in each column's name; by default the number of the dimension.
     """
 
     name: str
@@ -55,7 +62,7 @@ class Block:
 
     @property
     def dimensions(self) -> int:
-        """How many columns it has."""
+        """The number of columns."""
         return len(self.weights) if self.vectors is None else int(self.vectors.shape[1])
 
     def column_names(self) -> list[str]:
@@ -68,10 +75,9 @@ class Block:
 
 
 class Averaging(NamedTuple):
-    """A divisor is `weights` · (the weights of all the document's words) + `length` · (all its tokens) + `one`.
+    """A divisor: `weights` · Σ_t n(t) · weight(t) + `length` · (all tokens) + `one`.
 
-    If `sublinear`, counts enter as 1 + log n, and the weights are added up as the sides of a right angle: the root of
-    their squares.
+    If `sublinear`, counts enter as 1 + log n, and the sum of weights is the L2 norm √(Σ_t (n(t) · weight(t))²).
     """
 
     weights: float = 0
@@ -80,64 +86,64 @@ class Averaging(NamedTuple):
     sublinear: bool = False
 
     def counts(self, counts: sp.csr_array) -> sp.csr_array:
-        """Return counts as they enter."""
+        """Return counts as they enter the sums."""
         return sublinear_counts(counts) if self.sublinear else counts
 
     def divisors(
-        self, counts: sp.csr_array, masses: NDArray[np.float32] | sp.csr_array, lengths: NDArray[Any]
+        self, counts: sp.csr_array, divisor_weights: NDArray[np.float32] | sp.csr_array, lengths: NDArray[Any]
     ) -> NDArray[np.float32]:
         """Return the divisors of documents, (n_documents, n_divisors).
 
         Parameters
         ----------
         counts
-            As they enter; (n_documents, n_words).
-        masses
-            What each word adds to each divisor; (n_words, n_divisors). See `masses`.
+            As returned by `counts`; (n_documents, n_terms).
+        divisor_weights
+            As returned by `divisor_weights`; (n_terms, n_divisors).
         lengths
             All tokens of each document.
         """
-        summed = (squared(counts) if self.sublinear else counts) @ masses
+        summed = (squared(counts) if self.sublinear else counts) @ divisor_weights
         sums = np.asarray(summed.toarray() if sp.issparse(summed) else summed, np.float32)
         if self.sublinear:
             sums = np.sqrt(sums)
         return np.asarray(self.weights * sums + self.length * lengths[:, None] + self.one, np.float32)
 
-    def masses(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what each word adds to the divisor, before the root if there is one."""
+    def divisor_weights(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what each term adds to the divisor: its weight, or its square under the root of the L2 norm."""
         return weights * weights if self.sublinear else weights
 
 
 AVERAGINGS: dict[str, Averaging] = {
-    # by the weights of all the document's words, those without a vector too, as in the author's program
+    # by the weights of all terms, also those without a vector, as in the author's program
     "weights": Averaging(weights=1),
     # by all tokens, known or not
     "length": Averaging(length=1),
     "sum": Averaging(one=1),
-    # to length 1, as TF-IDF is with sublinear counts
+    # to L2 norm 1 with sublinear counts, as TF-IDF
     "unit": Averaging(weights=1, sublinear=True),
 }
 
 
 def sublinear_counts(counts: sp.csr_array) -> sp.csr_array:
-    """Return 1 + log n for each count; n itself below 1, where the logarithm would turn a word into its opposite."""
+    """Return 1 + log n for each count; fractional counts below 1 stay, or their logarithm would change sign."""
     numbers = counts.data.astype(np.float32)
-    sublinear = np.where(numbers < 1, numbers, 1 + np.log(np.maximum(numbers, 1)))
-    return sp.csr_array((sublinear, counts.indices, counts.indptr), counts.shape)
+    scaled = np.where(numbers < 1, numbers, 1 + np.log(np.maximum(numbers, 1)))
+    return sp.csr_array((scaled, counts.indices, counts.indptr), counts.shape)
 
 
 def as_floats(counts: sp.csr_array) -> sp.csr_array:
-    """Return counts as float32; scipy's own function would sort the matrix first."""
+    """Return counts as float32; scipy's own conversion would sort the matrix first."""
     return sp.csr_array((counts.data.astype(np.float32), counts.indices, counts.indptr), counts.shape)
 
 
 def squared(matrix: sp.csr_array) -> sp.csr_array:
-    """Return the squares of all values; scipy's own function would sort it, too."""
+    """Return the squares of all values; scipy's own function would sort the matrix first."""
     return sp.csr_array((matrix.data * matrix.data, matrix.indices, matrix.indptr), matrix.shape)
 
 
 def divide(sums: NDArray[np.float32], divisors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Divide; a document with nothing to average gets zeros."""
+    """Divide; 0 where the divisor is 0."""
     return np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
 
 
@@ -147,7 +153,7 @@ def divide(sums: NDArray[np.float32], divisors: NDArray[np.float32]) -> NDArray[
 def all_blocks(
     weights: Weights, vectors: NDArray[np.float32] | None, names: Sequence[str], averaging: str, known: Known
 ) -> list[Block]:
-    """Return one block for each class, seen by every classifier: the paper's concatenation, N × d columns."""
+    """Return one block per class, seen by all outputs: the paper's concatenation, N × d columns."""
     if weights.shape[1] == 1:
         names = ["all"]
     return [
@@ -158,11 +164,10 @@ def all_blocks(
 def own_blocks(
     weights: Weights, vectors: NDArray[np.float32] | None, names: Sequence[str], averaging: str, known: Known
 ) -> list[Block]:
-    """Return blocks of which each class's classifier sees its own, the plain mean, and its share of the weight.
+    """Return blocks of which each output sees its class's own, the unweighted mean, and its class's mass.
 
-    Its columns grow with the number of classes, not the work of each classifier. Two classes share one classifier,
-    which sees the blocks of both. A scheme with one weight for all classes has no own blocks: it gets the block and
-    the plain mean.
+    The cost per output does not grow with the number of classes. Two classes share one output, which sees the blocks of
+    both. A scheme with one weight for all classes has a single block, seen with the mean.
     """
     shared = weights.shape[1] <= 2
     blocks = all_blocks(weights, vectors, names, averaging, known)
@@ -175,11 +180,11 @@ def own_blocks(
 
 
 def _mass_blocks(weights: Weights, names: Sequence[str], shared: bool) -> list[Block]:
-    """Return the share of the document's weight that each class holds, as the average of the words' shares."""
+    """Return each class's mass: the fraction of the document's weight that it holds, one column per class."""
     total = weights.sum(axis=1)
-    shares = divide(weights, total[:, None])
+    fractions = divide(weights, total[:, None])
     return [
-        Block(name, total, shares[:, [number]], "weights", None if shared else number, ("mass",))
+        Block(name, total, fractions[:, [number]], "weights", None if shared else number, ("mass",))
         for number, name in enumerate(names)
     ]
 
@@ -196,13 +201,13 @@ def make_blocks(
     averaging: str,
     known: Known,
 ) -> list[Block]:
-    """Return the blocks of a document vector; `known` tells the words that training knows, (n_words,)."""
+    """Return the blocks of a document vector; `known` are the words seen in training, (n_words,)."""
     check_blocks(kind, averaging)
     return BLOCKS[kind](weights, vectors, names, averaging, known)
 
 
 def check_blocks(kind: str, averaging: str) -> None:
-    """Refuse unknown names."""
+    """Raise UnknownNameError for unknown names."""
     look_up(AVERAGINGS, averaging, "averaging")
     look_up(BLOCKS, kind, "blocks")
 
@@ -211,27 +216,26 @@ def check_blocks(kind: str, averaging: str) -> None:
 
 
 def document_vectors(
-    counts: sp.csr_array,
-    lengths: NDArray[Any],
+    documents: CountedDocuments,
     blocks: Sequence[Block],
     threads: int | None = None,
     out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """Return the blocks of all documents side by side; float32 of shape (n_documents, n_columns), in `out` if given."""
+    """Return the blocks of all documents side by side; float32 (n_documents, n_columns), in `out` if given."""
     starts = column_starts(blocks)
-    features = np.empty((counts.shape[0], starts[-1]), np.float32) if out is None else out
-    for first, last in _runs_of_blocks(blocks):
+    features = np.empty((len(documents), starts[-1]), np.float32) if out is None else out
+    for first, last in _ranges_of_like_blocks(blocks):
         averaging = AVERAGINGS[blocks[first].averaging]
-        numbers = averaging.counts(as_floats(counts))
+        counts = averaging.counts(as_floats(documents.matrix))
         weights = np.stack([block.weights for block in blocks[first:last]], axis=1)
-        divisors = averaging.divisors(numbers, averaging.masses(weights), lengths)
-        shares = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
-        _average(numbers, weights, blocks[first].vectors, shares, features[:, starts[first] : starts[last]], threads)
+        divisors = averaging.divisors(counts, averaging.divisor_weights(weights), documents.lengths)
+        factors = divide(np.ones_like(divisors), divisors)
+        _average(counts, weights, blocks[first].vectors, factors, features[:, starts[first] : starts[last]], threads)
     return features
 
 
-def _runs_of_blocks(blocks: Sequence[Block]) -> list[tuple[int, int]]:
-    """Return the ranges of neighbouring blocks that average the same vectors alike, and so can be computed together."""
+def _ranges_of_like_blocks(blocks: Sequence[Block]) -> list[tuple[int, int]]:
+    """Return ranges of neighbouring blocks with the same vectors and averaging, which are computed together."""
     ends = [
         number
         for number, (one, two) in enumerate(pairwise(blocks), start=1)
@@ -240,34 +244,34 @@ def _runs_of_blocks(blocks: Sequence[Block]) -> list[tuple[int, int]]:
     return list(pairwise([0, *ends, len(blocks)]))
 
 
-def word_shares(counts: sp.csr_array, lengths: NDArray[Any], block: Block) -> sp.csr_array:
-    """Return count · weight / divisor for each word of each document; its product with the vectors is the block."""
+def weighted_counts(documents: CountedDocuments, block: Block) -> sp.csr_array:
+    """Return count · weight / divisor for each term of each document; times the vectors, it is the block."""
     averaging = AVERAGINGS[block.averaging]
-    numbers = averaging.counts(as_floats(counts))
-    divisors = averaging.divisors(numbers, averaging.masses(block.weights)[:, None], lengths)[:, 0]
-    inverse = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
-    data = numbers.data * block.weights[numbers.indices] * np.repeat(inverse, np.diff(numbers.indptr))
-    shares = sp.csr_array((data, numbers.indices, numbers.indptr), numbers.shape, copy=True)
-    shares.eliminate_zeros()  # a word has weight only in classes where it occurred
-    return shares
+    counts = averaging.counts(as_floats(documents.matrix))
+    divisors = averaging.divisors(counts, averaging.divisor_weights(block.weights)[:, None], documents.lengths)[:, 0]
+    factors = divide(np.ones_like(divisors), divisors)
+    data = counts.data * block.weights[counts.indices] * np.repeat(factors, np.diff(counts.indptr))
+    weighted = sp.csr_array((data, counts.indices, counts.indptr), counts.shape, copy=True)
+    weighted.eliminate_zeros()  # a word has weight only in classes where it occurred
+    return weighted
 
 
 def _average(
     counts: sp.csr_array,
     weights: NDArray[np.float32],
     vectors: Vectors | None,
-    shares: NDArray[np.float32],
+    factors: NDArray[np.float32],
     target: NDArray[np.float32],
     threads: int | None,
 ) -> None:
-    """Write some blocks into their columns: weighted sums, times the share that one weight has in each document."""
-    if isinstance(vectors, np.ndarray) and counts.nnz * target.shape[1] >= WORTH_COMPILED_CODE:
+    """Write like blocks into their columns: weighted sums, times one factor per document and block."""
+    if isinstance(vectors, np.ndarray) and counts.nnz * target.shape[1] >= MIN_NATIVE_PRODUCTS:
         from tfcr.system.native import average_vectors, in_threads  # noqa: PLC0415 - numba loads slowly
 
         arrays = counts.indptr.astype(np.int64), counts.indices.astype(np.int32), counts.data
         rows = np.ascontiguousarray(vectors)
         in_threads(
-            lambda first, last: average_vectors(first, last, *arrays, weights, rows, shares, target),
+            lambda first, last: average_vectors(first, last, *arrays, weights, rows, factors, target),
             len(target),
             threads,
         )
@@ -275,20 +279,25 @@ def _average(
     width = target.shape[1] // weights.shape[1]
     for number in range(weights.shape[1]):
         block = target[:, number * width : (number + 1) * width]
-        np.multiply(_weighted_sums(counts, weights[:, number], vectors), shares[:, [number]], out=block)
+        np.multiply(_weighted_sums(counts, weights[:, number], vectors), factors[:, [number]], out=block)
 
 
-def empty_blocks(counts: sp.csr_array, blocks: Sequence[Block]) -> NDArray[np.bool_]:
-    """Tell which blocks of which documents average nothing; (n_documents, n_blocks).
+def empty_blocks(documents: CountedDocuments, blocks: Sequence[Block]) -> NDArray[np.bool_]:
+    """Return which blocks of which documents average nothing; (n_documents, n_blocks).
 
-    A short text holds no word of most classes. Its blocks of zeros say nothing, and nothing is to be learned from them.
+    A short text holds no word of most classes. Its blocks of zeros carry no information and must not be learned from.
     """
-    numbers = as_floats(counts)
-    empty = np.zeros((counts.shape[0], len(blocks)), np.bool_)
+    counts = as_floats(documents.matrix)
+    empty = np.zeros((len(documents), len(blocks)), np.bool_)
     for number, block in enumerate(blocks):
-        if block.averaging == "weights":
-            empty[:, number] = numbers @ block.weights == 0
+        if is_centred(block):
+            empty[:, number] = counts @ block.weights == 0
     return empty
+
+
+def is_centred(block: Block) -> bool:
+    """Return whether the word table can centre the block: its terms' factors add up to 1, or to 0 where it is empty."""
+    return AVERAGINGS[block.averaging] == Averaging(weights=1)
 
 
 def _weighted_sums(counts: sp.csr_array, weights: NDArray[np.float32], vectors: Vectors | None) -> NDArray[np.float32]:
@@ -303,5 +312,5 @@ def column_names(blocks: Sequence[Block]) -> list[str]:
 
 
 def column_starts(blocks: Sequence[Block]) -> list[int]:
-    """Return where each block starts, and the number of all columns."""
+    """Return the first column of each block, and the number of all columns; (n_blocks + 1,)."""
     return [0, *np.cumsum([block.dimensions for block in blocks]).tolist()]

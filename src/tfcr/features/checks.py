@@ -1,6 +1,5 @@
-"""What estimators check and prepare alike before they fit: classes, seeds, counts, and vectors for the words."""
+"""What all estimators check and prepare before they fit: classes, seeds, counts, and vectors for the words."""
 
-import os
 import warnings
 
 import numpy as np
@@ -13,9 +12,7 @@ from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.text.documents import CountedDocuments
 
 LOW_COVERAGE = 0.5
-"""Below this share of running tokens with a vector, a warning is given."""
-
-AnyEmbeddings = Embeddings | str | os.PathLike[str]
+"""Warn if a smaller fraction of the tokens has a vector."""
 
 
 def class_names(classes: Labels) -> list[str]:
@@ -24,14 +21,14 @@ def class_names(classes: Labels) -> list[str]:
 
 
 def check_classes(classes: Labels) -> None:
-    """Refuse to tell apart fewer than two classes."""
+    """Raise InputError if there are fewer than two classes."""
     if len(classes) < 2:
         found = f"one class only, {classes.tolist()[0]!r}" if len(classes) else "no documents"
         raise InputError(f"found {found}; expected documents of at least two classes")
 
 
 def check_seed(random_state: object) -> int | None:
-    """Return a seed that is a number; None where randomness comes from elsewhere. Refuse what is neither."""
+    """Return the seed if it is an integer, else None; raise InputError if it is no random_state."""
     try:
         check_random_state(random_state)
     except (TypeError, ValueError):
@@ -44,10 +41,10 @@ def check_seed(random_state: object) -> int | None:
 def count_classes(
     documents: CountedDocuments, labels: Labels, sample_weight: NDArray[np.float64], min_count: float
 ) -> tuple[ClassCounts, ClassCounts]:
-    """Return the counts of all words by class, and those of the words that occur often enough."""
+    """Return the class counts of all words, and of those that occur at least `min_count` times."""
     used = np.flatnonzero(sample_weight > 0)
     check_classes(np.unique(labels[used]))
-    _tell_empty(documents, used)
+    _warn_of_empty(documents, used)
     counts = ClassCounts.from_documents(documents.rows(used), labels[used], sample_weight=sample_weight[used])
     kept = counts.at_least(min_count)
     if not len(kept.words):
@@ -58,13 +55,8 @@ def count_classes(
     return counts, kept
 
 
-def load_embeddings(embeddings: AnyEmbeddings) -> Embeddings:
-    """Return the Embeddings for a path or a known name."""
-    return embeddings if isinstance(embeddings, Embeddings) else Embeddings.load(embeddings)
-
-
 def vectors_of_words(embeddings: Embeddings, counts: ClassCounts) -> NDArray[np.float32]:
-    """Return a vector for each counted word, and tell where too few of them have one."""
+    """Return a vector for each counted word; warn if too few of them have one."""
     coverage = embeddings.coverage(counts)
     if coverage.words == 0:
         examples = ", ".join(repr(word) for word in counts.words[:3])
@@ -82,7 +74,7 @@ def vectors_of_words(embeddings: Embeddings, counts: ClassCounts) -> NDArray[np.
     return embeddings.of_words(counts.words)
 
 
-def _tell_empty(documents: CountedDocuments, used: NDArray[np.int64]) -> None:
+def _warn_of_empty(documents: CountedDocuments, used: NDArray[np.int64]) -> None:
     empty = used[documents.lengths[used] == 0]
     if len(empty):
         warnings.warn(

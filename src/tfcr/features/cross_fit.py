@@ -1,7 +1,7 @@
-"""Documents held out: which of them together, and what their vectors are by the weights of the others.
+"""Cross-fitting: a training document's vector is made with class weights that other documents gave.
 
-Weights come from the very labels that are learned then, so that a training document's vector looks better than that of
-a new one. Where vectors are cross-fitted, each training document's vector is made with the weights of other documents.
+Class weights come from the very labels that the head then learns, so that a training document's vector looks better
+than that of a new document. scikit-learn's TargetEncoder solves the same problem in the same way.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,98 +10,93 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.decision import ClassNumbers
 from tfcr.errors import InputError
 from tfcr.features.blocks import Block
 from tfcr.text.class_counts import ClassCounts
 from tfcr.text.documents import CountedDocuments
 
 Rows = NDArray[np.int64]
-ClassNumbers = NDArray[np.int64]
 
-CountsOf = Callable[[], ClassCounts]
-"""Counts by class, worked out only where they are needed."""
-BlocksOf = Callable[[CountedDocuments, CountsOf], list[Block]]
+BlockMaker = Callable[[CountedDocuments, Callable[[], ClassCounts]], list[Block]]
+"""Makes blocks from training documents; their class counts are computed only if asked for."""
 
 
-class Cut(NamedTuple):
+class FoldBlocks(NamedTuple):
     """Some training documents, and the blocks that make their vectors."""
 
     rows: Rows
     blocks: Sequence[Block]
 
-    def seeing(self, numbers: Sequence[int]) -> "Cut":
-        """Return it with some of the blocks."""
-        return Cut(self.rows, [self.blocks[number] for number in numbers])
+    def select(self, numbers: Sequence[int]) -> "FoldBlocks":
+        """Return the same documents with some of the blocks."""
+        return FoldBlocks(self.rows, [self.blocks[number] for number in numbers])
 
 
 def check_cross_fit(cross_fit: int) -> None:
-    """Refuse what can be no number of folds."""
+    """Raise InputError if it is no number of folds."""
     if isinstance(cross_fit, bool) or not isinstance(cross_fit, int | np.integer) or cross_fit < 0 or cross_fit == 1:
         raise InputError(f"found cross_fit={cross_fit!r}; expected a number of folds such as 5, or 0 for none")
 
 
-def spread_folds(documents: CountedDocuments, labels: ClassNumbers, n_folds: int, seed: int) -> list[Rows]:
-    """Return the documents to hold out together, each class spread evenly; no class is held out as a whole.
+def stratified_folds(documents: CountedDocuments, labels: ClassNumbers, n_folds: int, seed: int) -> list[Rows]:
+    """Split documents into folds, stratified by class; no fold contains all documents of a class.
 
-    Copies stay together, or a document held out would have been seen. The only document of a class, whatever its
-    copies, is never held out.
+    Duplicates stay in one fold, or a held-out document would have been seen in training. The only document of a class,
+    however often it is repeated, is in no fold.
     """
-    first = _first_copies(documents, labels)
+    first = _first_duplicates(documents, labels)
     order = np.random.default_rng(seed).permutation(np.unique(first))
     order = order[np.argsort(labels[order], kind="stable")]
     sizes = np.bincount(labels[order], minlength=int(labels.max()) + 1)
     within = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     fold = np.full(len(first), -1)
-    fold[order] = (within + labels[order]) % n_folds  # small classes do not all begin with the first fold
+    fold[order] = (within + labels[order]) % n_folds  # shifted, so that small classes do not all fill the first fold
     fold[sizes[labels] < 2] = -1
     return [np.flatnonzero(fold[first] == number) for number in np.unique(fold[fold >= 0])]
 
 
-def _first_copies(documents: CountedDocuments, labels: ClassNumbers) -> Rows:
-    """Return, for each document, the number of the first one of its class with the same words; (n_documents,)."""
-    random = np.random.default_rng(0)  # sums of random numbers are alike only where the words are
-    keys = documents.matrix @ random.integers(1 << 62, size=len(documents.words))
+def _first_duplicates(documents: CountedDocuments, labels: ClassNumbers) -> Rows:
+    """Return, for each document, the first one of its class with the same terms; (n_documents,)."""
+    random = np.random.default_rng(0)  # random projections collide only where the counts are equal
+    keys = documents.matrix @ random.integers(1 << 62, size=len(documents.vocabulary))
     keys += random.integers(1 << 62, size=int(labels.max()) + 1)[labels]
-    _, first, copy_of = np.unique(keys, return_index=True, return_inverse=True)
-    return first[copy_of]
+    _, first, duplicate_of = np.unique(keys, return_index=True, return_inverse=True)
+    return first[duplicate_of]
 
 
 def make_blocks_from(
-    blocks_of: BlocksOf, documents: CountedDocuments, labels: ClassNumbers, sample_weight: NDArray[np.float64]
+    make_blocks: BlockMaker, documents: CountedDocuments, labels: ClassNumbers, sample_weight: NDArray[np.float64]
 ) -> list[Block]:
-    """Return the blocks that some documents alone would give."""
-
-    def counts() -> ClassCounts:
-        return ClassCounts.from_documents(documents.without_bigrams(), labels, sample_weight=sample_weight)
-
-    return blocks_of(documents, counts)
+    """Return the blocks that these documents alone give."""
+    return make_blocks(documents, lambda: ClassCounts.from_documents(documents, labels, sample_weight=sample_weight))
 
 
-def cross_fitted(
-    blocks_of: BlocksOf,
+def cross_fit_blocks(
+    make_blocks: BlockMaker,
     blocks: Sequence[Block],
     documents: CountedDocuments,
     labels: ClassNumbers,
     sample_weight: NDArray[np.float64],
     n_folds: int,
     seed: int = 0,
-) -> list[Cut]:
+) -> list[FoldBlocks]:
     """Return the training documents fold by fold, with the blocks that the other folds give.
 
     Parameters
     ----------
-    blocks_of, blocks
-        What makes blocks, and those of all documents, which documents that are never held out get.
+    make_blocks, blocks
+        Makes blocks; and those of all documents, used for documents that are in no fold.
     documents, labels, sample_weight
-        The training documents, the number of each one's class, and what each counts.
+        The training documents, their classes and weights.
     n_folds, seed
-        How many folds, and for what is in each.
+        Number of folds, and the seed of the split.
     """
-    folds = spread_folds(documents, labels, n_folds, seed)
-    cuts = []
+    folds = stratified_folds(documents, labels, n_folds, seed)
+    found = []
     for fold in folds:
         rest = np.setdiff1d(np.arange(len(labels)), fold)
-        made = make_blocks_from(blocks_of, documents.rows(rest), labels[rest], sample_weight[rest])
-        cuts.append(Cut(fold, made))
-    never = np.setdiff1d(np.arange(len(labels)), np.concatenate([*folds, np.zeros(0, np.int64)]))
-    return [*cuts, Cut(never, blocks)] if len(never) else cuts
+        made = make_blocks_from(make_blocks, documents.rows(rest), labels[rest], sample_weight[rest])
+        found.append(FoldBlocks(fold, made))
+    in_no_fold = np.setdiff1d(np.arange(len(labels)), np.concatenate([*folds, np.zeros(0, np.int64)]))
+    return [*found, FoldBlocks(in_no_fold, blocks)] if len(in_no_fold) else found

@@ -1,10 +1,10 @@
 """The matrix that a head learns from: document vectors, centred, divided by one scale, then a column of ones.
 
-On raw features solvers stop far from the optimum; the scale makes the mean squared length of a row 1, so that C means
-the same on every dataset. Blocks that average nothing are taken for the average block: zeros, after centring.
+On raw features, solvers stop far from the optimum. The scale makes the mean squared row norm 1, so that C means the
+same on every dataset. Empty blocks are replaced by the average block: zeros, after centring.
 
-The matrix is held in memory where it fits. Else it is never made: its products are worked out from the counts, the
-weights and the word vectors, and only the rows asked for are computed.
+A matrix is known by `shape`, `times`, `transposed_times` and `take`, whether it is held in memory, dense or sparse, or
+computed on demand from counts, weights and word vectors because it does not fit. Solvers know nothing else.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,28 +17,36 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError
-from tfcr.features.blocks import AVERAGINGS, Block, column_starts, document_vectors, empty_blocks, squared, word_shares
-from tfcr.features.cross_fit import Cut
+from tfcr.features.blocks import (
+    AVERAGINGS,
+    Block,
+    column_starts,
+    document_vectors,
+    empty_blocks,
+    squared,
+    weighted_counts,
+)
+from tfcr.features.cross_fit import FoldBlocks
 from tfcr.text.documents import CountedDocuments
 
 Matrix = NDArray[np.float32]
 
 ROWS = 4096
-"""Documents worked on together, so that no second copy of the features is made."""
+"""Documents processed together, so that no second copy of the features is made."""
 
 SHARED_BYTES = 1 << 28
-"""What the document vectors of several views may take together: more would not be quicker."""
+"""Memory for the document vectors of several views together: more would not be faster."""
 
 GRAM_OPERATIONS = 20_000_000_000
-"""Multiplications of a matrix product between which Ctrl-C is heard."""
+"""Multiplications between two checks for Ctrl-C."""
 
 
 class Features(Protocol):
-    """A matrix X of shape (n_documents, n_columns), whose last column is 1, the intercept's."""
+    """A matrix X of shape (n_documents, n_columns), whose last column is 1, for the intercept."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Documents and columns."""
+        """(n_documents, n_columns)."""
 
     def times(self, coefficients: Matrix) -> Matrix:
         """Return X B; (n_documents, n_outputs)."""
@@ -51,12 +59,12 @@ class Features(Protocol):
 
 
 def chunks(n_documents: int) -> list[slice]:
-    """Return the ranges of documents that are worked on together."""
+    """Return the ranges of documents that are processed together."""
     return [slice(start, min(start + ROWS, n_documents)) for start in range(0, n_documents, ROWS)]
 
 
 def gram(features: Features, weights: Matrix, dtype: type[np.floating[Any]]) -> NDArray[Any]:
-    """Return Xᵀ diag(weights) X for weights (n_documents,), added up in `dtype`; (n_columns, n_columns)."""
+    """Return Xᵀ diag(weights) X for weights (n_documents,), summed in `dtype`; (n_columns, n_columns)."""
     n_documents, n_columns = features.shape
     total = np.zeros((n_columns, n_columns), dtype)
     step = min(ROWS, max(256, GRAM_OPERATIONS // n_columns**2))
@@ -75,12 +83,12 @@ class DenseFeatures:
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """The number of values."""
         return self.matrix.size
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Documents and columns."""
+        """(n_documents, n_columns)."""
         return self.matrix.shape
 
     def times(self, coefficients: Matrix) -> Matrix:
@@ -98,7 +106,7 @@ class DenseFeatures:
 
 @dataclass(frozen=True)
 class OnDemandFeatures:
-    """A matrix that is never made: X B is, block by block, counts · (vectors · B), divided and centred."""
+    """A matrix that is never stored: X B is, block by block, weighted counts · (vectors · B), centred."""
 
     documents: CountedDocuments
     blocks: Sequence[Block]
@@ -108,7 +116,7 @@ class OnDemandFeatures:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Documents and columns."""
+        """(n_documents, n_columns)."""
         return len(self.documents), len(self.means) + 1
 
     def times(self, coefficients: Matrix) -> Matrix:
@@ -125,7 +133,7 @@ class OnDemandFeatures:
         product[-1] = values.sum(axis=0)
         for number, columns in enumerate(self._columns()):
             vectors = self.blocks[number].vectors
-            by_word = _shares(self.documents, self.blocks[number]).T @ values
+            by_word = weighted_counts(self.documents, self.blocks[number]).T @ values
             centre = np.outer(self.means[columns], (~self.empty[:, number]).astype(np.float32) @ values)
             product[columns] = ((by_word if vectors is None else vectors.T @ by_word) - centre) / self.scale
         return product
@@ -134,7 +142,7 @@ class OnDemandFeatures:
         """Compute some rows."""
         some = self.documents.rows(rows)
         matrix = np.ones((len(rows), self.shape[1]), np.float32)
-        document_vectors(some.matrix, some.lengths, self.blocks, out=matrix[:, :-1])
+        document_vectors(some, self.blocks, out=matrix[:, :-1])
         _centre(matrix, self._columns(), self.means, self.empty[rows])
         matrix[:, :-1] /= np.float32(self.scale)
         return matrix
@@ -145,18 +153,18 @@ class OnDemandFeatures:
 
 @dataclass(frozen=True)
 class SparseFeatures:
-    """A matrix of mostly zeros in memory, such as TF-IDF."""
+    """A sparse matrix in memory, such as TF-IDF."""
 
     matrix: sp.csr_array
 
     @property
     def size(self) -> int:
-        """How many numbers it has, zeros left out."""
+        """The number of nonzero values."""
         return int(self.matrix.nnz)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Documents and columns."""
+        """(n_documents, n_columns)."""
         return self.matrix.shape[0], self.matrix.shape[1]
 
     def times(self, coefficients: Matrix) -> Matrix:
@@ -174,7 +182,7 @@ class SparseFeatures:
 
 @dataclass(frozen=True)
 class ScaledFeatures:
-    """Features with the means that were taken off each column, and the scale that divides them."""
+    """Features, with the means subtracted from each column and the scale that divided them."""
 
     features: Features
     means: NDArray[np.float64]
@@ -187,30 +195,42 @@ def features_of_views(
     views: Sequence[Sequence[int]],
     sample_weight: NDArray[np.float64],
     max_memory: int,
-    cuts: Sequence[Cut] = (),
+    fold_blocks: Sequence[FoldBlocks] = (),
 ) -> Iterator[ScaledFeatures]:
-    """Yield the features for each view, which is the numbers of the blocks that it sees.
+    """Yield the features of each view: the numbers of the blocks that some outputs see.
 
-    Those of several views are worked out together: they share blocks, and each word's vector is fetched once.
+    With own blocks, output 0 sees block 0 and the mean (block 2), output 1 sees block 1 and the mean: the views are
+    [0, 2] and [1, 2]. Where memory allows, the vectors of blocks [0, 1, 2] are computed once, and each view takes its
+    columns from them: the mean is not computed twice, and each word vector is fetched once.
     """
-    cuts = cuts or [Cut(np.arange(len(documents)), blocks)]
+    fold_blocks = fold_blocks or [FoldBlocks(np.arange(len(documents)), blocks)]
     widest = max(column_starts([blocks[number] for number in view])[-1] for view in views)
     together = min(max_memory // 2, SHARED_BYTES) // (4 * max(1, len(documents)) * widest)
     if len(views) == 1 or together < 2 or any(_is_sparse(block) for block in blocks):
         for view in views:
-            seen = [cut.seeing(view) for cut in cuts]
+            seen = [fold.select(view) for fold in fold_blocks]
             yield scaled_features(documents, [blocks[number] for number in view], sample_weight, max_memory, seen)
         return
     for first in range(0, len(views), together):
-        some = views[first : first + together]
-        numbers = sorted({number for view in some for number in view})
-        shared = [blocks[number] for number in numbers]
-        vectors, empty = _vectors_with_ones(documents, [cut.seeing(numbers) for cut in cuts])
-        columns = _columns(shared)
-        for view in some:
-            places = np.searchsorted(numbers, view).tolist()
-            matrix = np.concatenate([vectors[:, columns[place]] for place in places] + [vectors[:, -1:]], axis=1)
-            yield _scale_held(matrix, [shared[place] for place in places], empty[:, places], sample_weight)
+        yield from _features_from_shared(documents, blocks, views[first : first + together], sample_weight, fold_blocks)
+
+
+def _features_from_shared(
+    documents: CountedDocuments,
+    blocks: Sequence[Block],
+    views: Sequence[Sequence[int]],
+    sample_weight: NDArray[np.float64],
+    fold_blocks: Sequence[FoldBlocks],
+) -> Iterator[ScaledFeatures]:
+    """Compute the blocks that some views see between them, once, and yield each view's features."""
+    numbers = sorted({number for view in views for number in view})
+    shared = [blocks[number] for number in numbers]
+    vectors, empty = _vectors_with_ones(documents, [fold.select(numbers) for fold in fold_blocks])
+    columns = _columns(shared)
+    for view in views:
+        places = np.searchsorted(numbers, view).tolist()
+        matrix = np.concatenate([vectors[:, columns[place]] for place in places] + [vectors[:, -1:]], axis=1)
+        yield _scale_dense(matrix, [shared[place] for place in places], empty[:, places], sample_weight)
 
 
 def scaled_features(
@@ -218,31 +238,42 @@ def scaled_features(
     blocks: Sequence[Block],
     sample_weight: NDArray[np.float64],
     max_memory: int,
-    cuts: Sequence[Cut] = (),
+    fold_blocks: Sequence[FoldBlocks] = (),
 ) -> ScaledFeatures:
-    """Return the features of documents: held in memory, or computed if they took more than `max_memory` bytes."""
+    """Return the features of documents: in memory, or computed on demand if they need more than `max_memory` bytes.
+
+    Parameters
+    ----------
+    documents, blocks, sample_weight
+        What the features are made of, and the weight of each document in the means and the scale.
+    max_memory
+        In bytes.
+    fold_blocks
+        Where features are cross-fitted: the blocks to use instead for each fold.
+    """
     if all(_is_sparse(block) for block in blocks):
-        return _hold_sparse(documents, blocks, sample_weight)
+        return _scale_sparse(documents, blocks, sample_weight)
     needed = 4 * len(documents) * (column_starts(blocks)[-1] + 1)
     if needed <= max_memory:
-        vectors, empty = _vectors_with_ones(documents, cuts or [Cut(np.arange(len(documents)), blocks)])
-        return _scale_held(vectors, blocks, empty, sample_weight)
-    if len(cuts) > 1:
+        whole = [FoldBlocks(np.arange(len(documents)), blocks)]
+        vectors, empty = _vectors_with_ones(documents, fold_blocks or whole)
+        return _scale_dense(vectors, blocks, empty, sample_weight)
+    if len(fold_blocks) > 1:
         raise InputError(
-            f"found features of {needed / 1e9:.1f} GB and max_memory of {max_memory / 1e9:.1f} GB; cross-fitted ones "
-            "are held in memory: expected a larger max_memory, blocks='own', or cross_fit=0"
+            f"found cross-fitted features of {needed / 1e9:.1f} GB and max_memory of {max_memory / 1e9:.1f} GB; "
+            "expected them to fit: give a larger max_memory, blocks='own', or cross_fit=0"
         )
-    return _compute(documents, blocks, empty_blocks(documents.matrix, blocks), sample_weight)
+    return _scale_on_demand(documents, blocks, sample_weight)
 
 
 def _is_sparse(block: Block) -> bool:
     return AVERAGINGS[block.averaging].sublinear and (block.vectors is None or sp.issparse(block.vectors))
 
 
-def _hold_sparse(
+def _scale_sparse(
     documents: CountedDocuments, blocks: Sequence[Block], sample_weight: NDArray[np.float64]
 ) -> ScaledFeatures:
-    """Return sparse features, scaled but not centred, which would fill them."""
+    """Return sparse features, scaled but not centred: centring would make them dense."""
     parts = [_sparse_block(documents, block) for block in blocks]
     matrix: sp.csr_array = sp.hstack(parts, "csr")
     means = np.zeros(matrix.shape[1])
@@ -253,50 +284,54 @@ def _hold_sparse(
 
 
 def _sparse_block(documents: CountedDocuments, block: Block) -> sp.csr_array:
-    shares = _shares(documents, block)
-    return shares if block.vectors is None else sp.csr_array(shares @ block.vectors)
+    weighted = weighted_counts(documents, block)
+    return weighted if block.vectors is None else sp.csr_array(weighted @ block.vectors)
 
 
-def _vectors_with_ones(documents: CountedDocuments, cuts: Sequence[Cut]) -> tuple[Matrix, NDArray[np.bool_]]:
+def _vectors_with_ones(
+    documents: CountedDocuments, fold_blocks: Sequence[FoldBlocks]
+) -> tuple[Matrix, NDArray[np.bool_]]:
     """Return document vectors, then a column of ones; and which blocks are empty."""
-    matrix = np.ones((len(documents), column_starts(cuts[0].blocks)[-1] + 1), np.float32)
-    if len(cuts) == 1:
-        document_vectors(documents.matrix, documents.lengths, cuts[0].blocks, out=matrix[:, :-1])
-        return matrix, empty_blocks(documents.matrix, cuts[0].blocks)
-    empty = np.zeros((len(documents), len(cuts[0].blocks)), np.bool_)
-    for rows, blocks in cuts:
-        some = documents.rows(rows)
-        matrix[rows, :-1] = document_vectors(some.matrix, some.lengths, blocks)
-        empty[rows] = empty_blocks(some.matrix, blocks)
+    blocks = fold_blocks[0].blocks
+    matrix = np.ones((len(documents), column_starts(blocks)[-1] + 1), np.float32)
+    if len(fold_blocks) == 1:
+        document_vectors(documents, blocks, out=matrix[:, :-1])
+        return matrix, empty_blocks(documents, blocks)
+    empty = np.zeros((len(documents), len(blocks)), np.bool_)
+    for rows, blocks_of_fold in fold_blocks:
+        fold = documents.rows(rows)
+        matrix[rows, :-1] = document_vectors(fold, blocks_of_fold)
+        empty[rows] = empty_blocks(fold, blocks_of_fold)
     return matrix, empty
 
 
-def _scale_held(
+def _scale_dense(
     matrix: Matrix, blocks: Sequence[Block], empty: NDArray[np.bool_], sample_weight: NDArray[np.float64]
 ) -> ScaledFeatures:
-    """Centre and scale document vectors where they are."""
+    """Centre and scale document vectors in place."""
     means = np.zeros(matrix.shape[1] - 1)
     for number, columns in enumerate(_columns(blocks)):
         weights = np.where(empty[:, number], 0, sample_weight).astype(np.float32)
         means[columns] = (weights @ matrix[:, columns]).astype(np.float64) / max(float(weights.sum()), 1e-30)
     _centre(matrix, _columns(blocks), means, empty)
-    scale = _scale(_squared_lengths(matrix), sample_weight, means)
+    scale = _scale(_squared_norms(matrix), sample_weight, means)
     matrix[:, :-1] /= np.float32(scale)
     return ScaledFeatures(DenseFeatures(matrix), means, scale)
 
 
-def _compute(
-    documents: CountedDocuments, blocks: Sequence[Block], empty: NDArray[np.bool_], sample_weight: NDArray[np.float64]
+def _scale_on_demand(
+    documents: CountedDocuments, blocks: Sequence[Block], sample_weight: NDArray[np.float64]
 ) -> ScaledFeatures:
-    raw = OnDemandFeatures(documents, blocks, empty, np.zeros(column_starts(blocks)[-1]), 1.0)
-    means = np.zeros(len(raw.means))
+    """Work out means and scale without storing the features."""
+    empty = empty_blocks(documents, blocks)
+    means = np.zeros(column_starts(blocks)[-1])
     for number, columns in enumerate(_columns(blocks)):
         weights = np.where(empty[:, number], 0, sample_weight)
-        by_word = _shares(documents, blocks[number]).T @ weights
+        by_word = weighted_counts(documents, blocks[number]).T @ weights
         vectors = blocks[number].vectors
         means[columns] = (by_word if vectors is None else by_word @ vectors) / max(float(weights.sum()), 1e-30)
     centred = OnDemandFeatures(documents, blocks, empty, means, 1.0)
-    squares = [_squared_lengths(centred.take(np.arange(at.start, at.stop))) for at in chunks(len(documents))]
+    squares = [_squared_norms(centred.take(np.arange(at.start, at.stop))) for at in chunks(len(documents))]
     scale = _scale(np.concatenate(squares), sample_weight, means)
     return ScaledFeatures(OnDemandFeatures(documents, blocks, empty, means, scale), means, scale)
 
@@ -308,8 +343,8 @@ def score_blocks(
     means: NDArray[np.float64],
     intercepts: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the scores of documents by what a head learned; (n_documents, n_outputs)."""
-    empty = empty_blocks(documents.matrix, blocks)
+    """Return the scores of documents with the coefficients of a head; (n_documents, n_outputs)."""
+    empty = empty_blocks(documents, blocks)
     scores = np.repeat(intercepts[None, :], len(documents), axis=0)
     for number, columns in enumerate(_columns(blocks)):
         output = blocks[number].output
@@ -322,18 +357,14 @@ def score_blocks(
 def _block_scores(
     documents: CountedDocuments, block: Block, empty: NDArray[np.bool_], part: Matrix, means: NDArray[np.float64]
 ) -> Matrix:
-    """Return what one block adds to scores, where its means were taken off; `part` are its coefficients."""
+    """Return what one block, centred, adds to the scores; `part` are its coefficients."""
     along = part if block.vectors is None else block.vectors @ part
-    found: Matrix = _shares(documents, block) @ along - ~empty[:, None] * (means.astype(np.float32) @ part)
+    found: Matrix = weighted_counts(documents, block) @ along - ~empty[:, None] * (means.astype(np.float32) @ part)
     return found
 
 
 def _columns(blocks: Sequence[Block]) -> list[slice]:
     return [slice(start, end) for start, end in pairwise(column_starts(blocks))]
-
-
-def _shares(documents: CountedDocuments, block: Block) -> sp.csr_array:
-    return word_shares(documents.matrix, documents.lengths, block)
 
 
 def _centre(matrix: Matrix, columns: Sequence[slice], means: NDArray[np.float64], empty: NDArray[np.bool_]) -> None:
@@ -343,12 +374,12 @@ def _centre(matrix: Matrix, columns: Sequence[slice], means: NDArray[np.float64]
         part[empty[:, number]] = 0
 
 
-def _squared_lengths(matrix: Matrix) -> NDArray[np.float64]:
-    """Return the squared length of each row, its last column left out."""
+def _squared_norms(matrix: Matrix) -> NDArray[np.float64]:
+    """Return the squared L2 norm of each row without its last column."""
     return np.asarray(np.einsum("ij,ij->i", matrix[:, :-1], matrix[:, :-1]), np.float64)
 
 
 def _scale(squares: NDArray[np.float64], sample_weight: NDArray[np.float64], means: NDArray[np.float64]) -> float:
-    """Return the scale; 1 where all documents are alike, and what is left of them is rounding."""
+    """Return the scale; 1 if all documents are equal and only rounding errors are left of them."""
     scale = float(np.sqrt(np.average(squares, weights=sample_weight)))
     return scale if scale > 1e-6 * np.linalg.norm(means) else 1.0

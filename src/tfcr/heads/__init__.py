@@ -1,32 +1,32 @@
-"""The linear classifiers on top of document vectors.
+"""Heads: the linear classifiers on top of document vectors.
 
-A head turns features and labels into coefficients and intercepts, one column for each output. To add one, write a
-Head and add a row to HEADS. Any scikit-learn linear classifier works in place of a name.
+A head turns features and labels into coefficients and intercepts, one column per output. To add one, write a Head and
+add a row to HEADS. Any scikit-learn linear classifier can take the place of a name.
 """
 
 from collections.abc import Callable
-from functools import partial
 
 from tfcr.errors import InputError, look_up
-from tfcr.heads.base import LINKS, FittedHead, Head, Targets, check_class_weight, fit_head, make_targets
+from tfcr.heads.base import Examples, FittedHead, Head, Targets, check_class_weight, fit_head, make_targets
 from tfcr.heads.newton import NewtonHead, logistic_loss, squared_hinge_loss
 from tfcr.heads.ridge import RidgeHead
 from tfcr.heads.sklearn_head import SklearnHead
 
-HEADS: dict[str, Callable[..., Head]] = {
+HEADS: dict[str, Callable[[float], Head]] = {
     # logistic regression
-    "lr": partial(NewtonHead, logistic_loss, "sigmoid"),
+    "lr": lambda C: NewtonHead(logistic_loss, "sigmoid", C),
     # the SVM with squared hinge loss, as scikit-learn's LinearSVC
-    "svm": partial(NewtonHead, squared_hinge_loss, "softmax"),
-    # least squares on targets of +1 and -1, its strength picked by leave-one-out; C has no meaning here
-    "ridge": RidgeHead,
+    "svm": lambda C: NewtonHead(squared_hinge_loss, "softmax", C),
+    # least squares on targets of +1 and -1; picks its own strength by leave-one-out
+    "ridge": lambda C: RidgeHead(),
 }
+"""From the regularisation strength C to a head."""
 
 
 def resolve_head(head: object, *, C: float, random_state: object = None) -> Head:
     """Return the head for a name; a scikit-learn classifier is wrapped."""
     if isinstance(head, str):
-        return look_up(HEADS, head, "head")(C=C)
+        return look_up(HEADS, head, "head")(C)
     if hasattr(head, "fit") and hasattr(head, "get_params"):
         return SklearnHead(head, random_state)
     names = ", ".join(HEADS)
@@ -35,7 +35,7 @@ def resolve_head(head: object, *, C: float, random_state: object = None) -> Head
 
 __all__ = [
     "HEADS",
-    "LINKS",
+    "Examples",
     "FittedHead",
     "Head",
     "Targets",

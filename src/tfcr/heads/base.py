@@ -1,72 +1,75 @@
-"""What all heads share: targets, probabilities, and which output sees which columns."""
+"""What all heads share: targets, solutions, and which output sees which columns."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
+from tfcr.decision import ClassNumbers, Labels, output_classes
 from tfcr.errors import InputError
 from tfcr.features.blocks import Block, column_starts
-from tfcr.features.cross_fit import Cut
+from tfcr.features.cross_fit import FoldBlocks
 from tfcr.features.matrix import Features, features_of_views
 from tfcr.system.hardware import memory_limit
-from tfcr.text.class_counts import Labels
 from tfcr.text.documents import CountedDocuments
 
 
 @dataclass(frozen=True)
 class Targets:
-    """What is to be learned.
+    """What a head learns to predict.
 
     Attributes
     ----------
     labels
-        The number of each document's class; (n_documents,).
+        The class of each document, as a position among the classes; (n_documents,).
     n_classes
         Two or more.
     sample_weight
         float64 (n_documents,).
     class_weight
-        What an example of each class counts; float64 (n_classes,).
+        float64 (n_classes,).
     """
 
-    labels: NDArray[np.int64]
+    labels: ClassNumbers
     n_classes: int
     sample_weight: NDArray[np.float64]
     class_weight: NDArray[np.float64]
 
     def rows(self, rows: NDArray[np.int64]) -> "Targets":
-        """Return those of some of the documents; classes weigh the same."""
+        """Return the targets of some documents; class weights stay."""
         return Targets(self.labels[rows], self.n_classes, self.sample_weight[rows], self.class_weight)
 
     @property
     def n_outputs(self) -> int:
-        """One output for two classes, as in scikit-learn; else one for each class."""
-        return 1 if self.n_classes == 2 else self.n_classes
+        """One output per class; of two classes, one in all."""
+        return len(output_classes(self.n_classes))
 
     def signs(self, outputs: Sequence[int]) -> NDArray[np.float32]:
         """Return +1 for the documents of each output's class and -1 for the rest; (n_documents, n_outputs)."""
-        positive = [1] if self.n_classes == 2 else list(outputs)
-        return np.where(self.labels[:, None] == np.array(positive), 1, -1).astype(np.float32)
+        positive = output_classes(self.n_classes)[list(outputs)]
+        return np.where(self.labels[:, None] == positive, 1, -1).astype(np.float32)
 
     def one_vs_rest_weights(self, outputs: Sequence[int]) -> NDArray[np.float32]:
-        """Return what each document counts for each output; (n_documents, n_outputs).
+        """Return the weight of each document for each output; (n_documents, n_outputs).
 
-        As in liblinear: with two classes, each has its weight; with more, an output's own class has its weight and
-        the rest count 1.
+        As in liblinear: with two classes, both have their class weight; with more, only the output's own class has,
+        and the rest weigh 1.
         """
         if self.n_classes == 2:
-            return (self.sample_weight * self.class_weight[self.labels])[:, None].astype(np.float32)
+            return self.document_weights()[:, None].astype(np.float32)
         own = self.labels[:, None] == np.array(list(outputs))
         weights = np.where(own, self.class_weight[list(outputs)], 1.0)
         return (weights * self.sample_weight[:, None]).astype(np.float32)
 
     def document_weights(self) -> NDArray[np.float64]:
-        """Return what each document counts where all outputs must share one weight; (n_documents,)."""
+        """Return sample weight times class weight; (n_documents,)."""
         return self.sample_weight * self.class_weight[self.labels]
+
+    def class_totals(self) -> NDArray[np.float64]:
+        """Return the sum of the sample weights of each class; (n_classes,)."""
+        return np.bincount(self.labels, self.sample_weight, self.n_classes).astype(np.float64)
 
 
 def make_targets(
@@ -75,14 +78,14 @@ def make_targets(
     sample_weight: NDArray[np.float64],
     class_weight: str | Mapping[Any, float] | None,
 ) -> Targets:
-    """Turn labels into numbers and work out the weight of each class."""
-    numbers = np.searchsorted(classes, labels)
-    totals = np.bincount(numbers, sample_weight, minlength=len(classes)).astype(np.float64)
-    return Targets(numbers, len(classes), sample_weight, _class_weights(class_weight, classes, totals))
+    """Turn labels into class positions, and work out the weight of each class."""
+    targets = Targets(np.searchsorted(classes, labels), len(classes), sample_weight, np.ones(len(classes)))
+    weights = _class_weights(class_weight, classes, targets.class_totals())
+    return Targets(targets.labels, len(classes), sample_weight, weights)
 
 
 def check_class_weight(given: object) -> None:
-    """Refuse what can be no class_weight."""
+    """Raise InputError for what is no class_weight."""
     if given is not None and given != "balanced" and not isinstance(given, Mapping):
         raise InputError(f"found class_weight={given!r}; expected 'balanced', None, or a dict from class to weight")
 
@@ -90,12 +93,11 @@ def check_class_weight(given: object) -> None:
 def _class_weights(
     given: str | Mapping[Any, float] | None, classes: Labels, totals: NDArray[np.float64]
 ) -> NDArray[np.float64]:
+    check_class_weight(given)
     if given is None:
         return np.ones(len(classes))
-    if isinstance(given, str) and given == "balanced":
+    if not isinstance(given, Mapping):
         return np.asarray(totals.sum() / (len(classes) * totals))
-    check_class_weight(given)
-    assert isinstance(given, Mapping)  # noqa: S101 - checked just now
     unknown = [label for label in given if label not in set(classes.tolist())]
     if unknown:
         raise InputError(f"found class_weight for {unknown[0]!r}, which is no class; classes: {classes.tolist()}")
@@ -105,42 +107,20 @@ def _class_weights(
     return weights
 
 
-# from scores to probabilities --------------------------------------------------------------------------------------
+class Examples(NamedTuple):
+    """Counted documents to learn from, and their targets."""
 
+    documents: CountedDocuments
+    targets: Targets
 
-def _sigmoids(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One-vs-rest logistic regression: each class's own probability, made to add up to 1."""
-    if scores.shape[1] == 1:
-        return np.concatenate([expit(-scores), expit(scores)], axis=1)
-    each = expit(scores)
-    total = each.sum(axis=1, keepdims=True)
-    return np.where(total > 0, each / np.where(total > 0, total, 1), 1 / scores.shape[1])
-
-
-def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores that are no log-odds (svm, ridge): larger means likelier, and that is all. Not calibrated."""
-    both = np.concatenate([-scores, scores], axis=1) if scores.shape[1] == 1 else scores
-    return np.asarray(softmax(both, axis=1))
-
-
-def _multinomial(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Multinomial logistic regression."""
-    return _sigmoids(scores) if scores.shape[1] == 1 else np.asarray(softmax(scores, axis=1))
-
-
-LINKS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    "sigmoid": _sigmoids,
-    "softmax": _softmax,
-    "multinomial": _multinomial,
-}
+    def rows(self, rows: NDArray[np.int64]) -> "Examples":
+        """Return some of the examples."""
+        return Examples(self.documents.rows(rows), self.targets.rows(rows))
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Coefficients (n_columns, n_outputs) and intercepts (n_outputs,) of linear scores.
-
-    `link` tells how scores become probabilities: a name of LINKS.
-    """
+    """Coefficients (n_columns, n_outputs) and intercepts (n_outputs,) of linear scores; `link` is a name of LINKS."""
 
     coefficients: NDArray[np.float64]
     intercepts: NDArray[np.float64]
@@ -148,28 +128,39 @@ class Solution:
 
 
 class Head(Protocol):
-    """A linear classifier."""
+    """A linear classifier on top of the features."""
+
+    @property
+    def has_strength(self) -> bool:
+        """Whether the regularisation strength C means anything to it."""
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether it can learn from sparse features with as many columns as there are terms."""
 
     def solve(
         self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
     ) -> Solution:
-        """Fit these outputs; `start` is the solution of a like problem, if one is known."""
+        """Fit these outputs; `start` is the solution of a similar problem, if one is known."""
+
+    def with_tolerance(self, tolerance: float) -> "Head":
+        """Return the same head with another tolerance of its solver, or itself if it has none."""
 
 
 @dataclass(frozen=True)
 class FittedHead:
-    """What `fit_head` learned, for features as they are, neither centred nor scaled.
+    """Coefficients for features as they are, neither centred nor scaled.
 
     Attributes
     ----------
     coefficients
         float64 (n_columns, n_outputs), 0 where an output does not see a column.
     intercepts
-        float64 (n_outputs,): the score of a document whose features are `means`.
+        float64 (n_outputs,): the scores of a document whose features are `means`.
     means
-        The average of each column over the training documents, empty blocks left out; float64 (n_columns,).
+        The mean of each column over the training documents, without empty blocks; float64 (n_columns,).
     link
-        How scores become probabilities: a name of LINKS.
+        A name of LINKS.
     """
 
     coefficients: NDArray[np.float64]
@@ -180,32 +171,30 @@ class FittedHead:
 
 def fit_head(
     head: Head,
-    documents: CountedDocuments,
+    examples: Examples,
     blocks: Sequence[Block],
-    targets: Targets,
     max_memory: int | None = None,
     start: FittedHead | None = None,
-    cuts: Sequence[Cut] = (),
+    fold_blocks: Sequence[FoldBlocks] = (),
 ) -> FittedHead:
-    """Fit each output on the blocks it sees; outputs that see the same are fitted together.
+    """Fit each output on the blocks it sees; outputs that see the same blocks are fitted together.
 
     Parameters
     ----------
     head
         The classifier.
-    documents
-        The training documents, counted over the words of the blocks.
+    examples
+        The training documents, counted over the terms of the blocks, and their targets.
     blocks
         What the features are.
-    targets
-        What is to be learned.
     max_memory
-        The bytes that features may take; if they took more, they are not held in memory.
+        Bytes that features may take; larger ones are computed on demand.
     start
-        What was learned from a like problem: other strength, fewer documents. One of another shape is not used.
-    cuts
-        What to make the documents' vectors with, if not with `blocks`: see `cross_fitted`.
+        The solution of a similar problem: another strength, fewer documents. It is ignored if its shape differs.
+    fold_blocks
+        Where features are cross-fitted: the blocks of each fold; see `cross_fit_blocks`.
     """
+    documents, targets = examples
     limit = memory_limit() if max_memory is None else max_memory
     n_columns = column_starts(blocks)[-1]
     means, intercepts = np.zeros(n_columns), np.zeros(targets.n_outputs)
@@ -213,7 +202,8 @@ def fit_head(
     if start is not None and start.coefficients.shape != coefficients.shape:
         start = None
     views = _views(blocks, targets.n_outputs)
-    features = features_of_views(documents, blocks, [seen for _, seen in views], targets.sample_weight, limit, cuts)
+    seen_blocks = [seen for _, seen in views]
+    features = features_of_views(documents, blocks, seen_blocks, targets.sample_weight, limit, fold_blocks)
     for (outputs, seen), scaled in zip(views, features, strict=True):
         columns = _columns_of(blocks, seen)
         place = np.ix_(columns, np.array(outputs))
@@ -230,7 +220,10 @@ def _scaled_start(start: FittedHead, place: Any, outputs: list[int], scale: floa
 
 
 def _views(blocks: Sequence[Block], n_outputs: int) -> list[tuple[list[int], list[int]]]:
-    """Return groups of outputs with the numbers of the blocks that they see."""
+    """Return groups of outputs with the numbers of the blocks that they see.
+
+    Blocks seen by the outputs 0, 1 and all of two outputs give ([0], [0, 2]) and ([1], [1, 2]).
+    """
     if all(block.output is None for block in blocks):
         return [(list(range(n_outputs)), list(range(len(blocks))))]
     return [

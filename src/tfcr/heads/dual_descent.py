@@ -1,7 +1,7 @@
-"""A quick start for the SVM: dual coordinate descent by compiled code.
+"""A fast start for the SVM: dual coordinate descent by compiled code.
 
-At a moderate C it all but finishes; at a large one it stalls, and Newton's method takes over. How far it is from the
-optimum is known at any moment, by the gap between the objective and that of the dual problem.
+At a moderate C it almost converges; at a large C it stalls, and Newton's method takes over. The duality gap, between
+the objective and that of the dual problem, bounds the distance to the optimum.
 """
 
 from abc import ABC, abstractmethod
@@ -19,44 +19,48 @@ from tfcr.system.native import descend_once, descend_sparse_once
 Matrix = NDArray[np.float32]
 
 EPOCHS = 5
-"""Passes over the documents between two looks at the gap."""
-MAX_LOOKS = 20
+"""Passes over the documents between two computations of the gap."""
+MAX_GAPS = 20
 OPERATIONS = 100_000_000
-"""Multiplications in one call of compiled code: few enough that Ctrl-C need not wait, and worth a call."""
+"""Multiplications in one call of compiled code: few enough for Ctrl-C to be heard, enough to be worth a call."""
 
 
 def descend(
     features: DenseFeatures | SparseFeatures, signs: Matrix, weights: Matrix, tolerance: float
 ) -> tuple[Matrix, NDArray[np.bool_]]:
-    """Return coefficients (n_columns, n_outputs), and which outputs are within `tolerance` of their optimum."""
+    """Return coefficients (n_columns, n_outputs), and which outputs have converged to `tolerance`."""
     descent = (
         _SparseDescent(features, signs, weights)
         if isinstance(features, SparseFeatures)
         else _DenseDescent(features, signs, weights)
     )
     gaps = np.ones(signs.shape[1])
-    with one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:  # else its idle threads take time from ours
-        for _ in range(MAX_LOOKS):
+    with one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:  # idle BLAS threads would take time from ours
+        for _ in range(MAX_GAPS):
             for _ in range(EPOCHS):
-                descent.go_through(pool)
+                descent.run_epoch(pool)
             before, gaps = gaps, descent.gaps()
-            unfinished = ~(gaps <= tolerance)  # what is no number is not finished
-            if not unfinished.any() or np.median(gaps[unfinished] / before[unfinished]) > descent.worthwhile:
+            unfinished = ~(gaps <= tolerance)  # NaN has not converged
+            if not unfinished.any() or np.median(gaps[unfinished] / before[unfinished]) > descent.max_ratio:
                 break
-            descent.look_again(unfinished)
+            descent.reactivate(unfinished)
     return descent.coefficients(), ~unfinished
 
 
 class _Descent(ABC):
     """The state of the descent; `inverse`, `duals`, `active` and `limits` as in the kernels.
 
-    It goes on as long as the gap falls to the share `worthwhile` from one look to the next. A thread is worth its price
-    for `outputs_a_thread`.
+    Attributes
+    ----------
+    max_ratio
+        The descent goes on while the gap falls at least to this fraction of the previous one.
+    outputs_per_thread
+        Fewer outputs are not worth a thread.
     """
 
     lengths: Matrix
-    worthwhile: float
-    outputs_a_thread: int
+    max_ratio: float
+    outputs_per_thread: int
 
     def __init__(self, features: DenseFeatures | SparseFeatures, signs: Matrix, weights: Matrix) -> None:
         self.features, self.signs, self.weights = features, signs, weights
@@ -65,7 +69,7 @@ class _Descent(ABC):
         self.active = np.ones(signs.shape, np.bool_)
         self.limits = np.full(signs.shape[1], np.inf, np.float32)
         self.random = np.random.default_rng(0)
-        workers = min(n_threads(), -(-signs.shape[1] // self.outputs_a_thread))
+        workers = min(n_threads(), -(-signs.shape[1] // self.outputs_per_thread))
         self.bounds = list(pairwise(np.linspace(0, signs.shape[1], workers + 1).astype(int).tolist()))
 
     @abstractmethod
@@ -76,8 +80,8 @@ class _Descent(ABC):
     def coefficients(self) -> Matrix:
         """Return the coefficients; (n_columns, n_outputs)."""
 
-    def go_through(self, pool: ThreadPoolExecutor) -> None:
-        """Go through all documents once, in random order; each thread has some of the outputs."""
+    def run_epoch(self, pool: ThreadPoolExecutor) -> None:
+        """Visit all documents once, in random order; each thread has some of the outputs."""
         order = self.random.permutation(len(self.signs))
         worst = np.zeros(self.signs.shape[1], np.float32)
         step = 1 + OPERATIONS * len(order) // (self.features.size * self.signs.shape[1])
@@ -89,7 +93,7 @@ class _Descent(ABC):
         self.limits = np.where(worst > 0, worst, np.inf).astype(np.float32)
 
     def gaps(self) -> NDArray[np.float64]:
-        """Return how far each output's objective may be from the optimum, as a share of it."""
+        """Return the duality gap of each output, relative to its objective."""
         coefficients = self.coefficients()
         short = np.maximum(0, 1 - self.signs * self.features.times(coefficients))
         penalty = 0.5 * np.einsum("ij,ij->j", coefficients, coefficients, dtype=np.float64)
@@ -98,8 +102,8 @@ class _Descent(ABC):
         dual = self.duals.sum(axis=0, dtype=np.float64) - penalty - 0.5 * squares
         return np.asarray((primal - dual) / np.maximum(primal, 1e-30))
 
-    def look_again(self, unfinished: NDArray[np.bool_]) -> None:
-        """Look at all documents again, for the outputs that are not finished."""
+    def reactivate(self, unfinished: NDArray[np.bool_]) -> None:
+        """Visit all documents again, for the outputs that have not converged."""
         self.active[:] = unfinished
         self.limits[:] = np.inf
 
@@ -107,8 +111,8 @@ class _Descent(ABC):
 class _DenseDescent(_Descent):
     """`planes` are the coefficients; (n_outputs, n_columns)."""
 
-    worthwhile = 0.5
-    outputs_a_thread = 1
+    max_ratio = 0.5
+    outputs_per_thread = 1
 
     def __init__(self, features: DenseFeatures, signs: Matrix, weights: Matrix) -> None:
         super().__init__(features, signs, weights)
@@ -129,8 +133,8 @@ class _DenseDescent(_Descent):
 class _SparseDescent(_Descent):
     """`parts` are the coefficients, some outputs each: (n_columns, n_some). Newton's steps would cost far more."""
 
-    worthwhile = np.inf
-    outputs_a_thread = 16  # those of one column are fetched together: fewer would take as long
+    max_ratio = np.inf
+    outputs_per_thread = 16  # the outputs of a column share a cache line: fewer would take as long
 
     def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix) -> None:
         super().__init__(features, signs, weights)

@@ -3,15 +3,15 @@
     minimise over each column of B:   ½ ‖B_k‖² + C · Σ_i weight_ik · loss(sign_ik · (X B)_ik)
 
 These are liblinear's objectives; the last column of X is 1, so that the intercept is regularised as there. Newton's
-method solves each step's equations by conjugate gradients, whose products with X serve all outputs together as
-plain matrix products. Where they converge slowly, the Cholesky factor of one matrix close to all outputs' Hessians
-(the Gram matrix of X, scaled) sets them right. Where an output has few support vectors, as an SVM at a large C has,
-its step is solved for exactly, by the kernel matrix of these.
+method solves each step's equations by conjugate gradients, whose products with X serve all outputs together as plain
+matrix products. If they converge slowly, they are preconditioned by the Cholesky factor of one matrix close to all
+outputs' Hessians, the scaled Gram matrix of X. If an output has few support vectors, as an SVM at a large C has, its
+step is solved exactly by the kernel matrix of these.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,30 +25,26 @@ from tfcr.system.hardware import in_parallel, n_threads
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
 
-WORTH_COMPILED_CODE: dict[type[Features], int] = {DenseFeatures: 5_000_000, SparseFeatures: 300_000}
-"""Numbers of the features × outputs from which the SVM starts with compiled code; less is done before it is loaded."""
+MIN_NATIVE_SIZE: dict[type[Features], int] = {DenseFeatures: 5_000_000, SparseFeatures: 300_000}
+"""Feature values × outputs below which the SVM does not start with compiled code, which takes time to load."""
 TOLERANCE = 1e-4
-"""An output is done when a step promises to lower its objective by less than this share of it."""
-ROUGH = 1e-2
-"""Near enough to compare strengths, and to learn how much a part of the score is worth."""
-FAIR = 1e-3
-"""Near enough for one of several parts: nearer is slower, and no more accurate on other documents."""
+"""An output has converged when a step promises to lower its objective by less than this fraction."""
 MAX_NEWTON_STEPS = 100
 MAX_CG_STEPS = 100
 PATIENT_CG_STEPS = 25
-"""After so many steps without convergence, the Gram matrix is worth its price."""
+"""After this many steps without convergence, the Gram matrix is worth its cost."""
 MAX_GRAM_COLUMNS = 8192
-"""With more, the Gram matrix would take longer and more memory than it saves."""
+"""With more columns, the Gram matrix would cost more time and memory than it saves."""
 EXACT_STEPS = 400
 """An exact step is taken if its kernel matrix costs less than this many products of X with a vector."""
 MAX_KERNEL_BYTES = 1 << 30
-"""What the kernel matrices of all threads together may take."""
+"""Memory for the kernel matrices of all threads together."""
 RESIDUAL = 0.1
-"""How exactly a Newton step is solved for, relative to the gradient."""
+"""Residual of a Newton step's equations, relative to the gradient."""
 
 
 class Loss(NamedTuple):
-    """Value, first and second derivative with respect to the score, all (n_documents, n_outputs) or the sum."""
+    """The loss summed over documents, (n_outputs,); its first and second derivative, (n_documents, n_outputs)."""
 
     value: Vector
     slope: Matrix
@@ -82,22 +78,21 @@ def squared_hinge_loss(scores: Matrix, signs: Matrix, weights: Matrix) -> Loss:
 
 @dataclass
 class NewtonHead:
-    """One-vs-rest linear classifier; C is the inverse strength of the regularisation.
-
-    An output is done when its objective is within `tolerance` of the optimum, as a share of it.
-    """
+    """One-vs-rest linear classifier; C is the inverse regularisation strength, `tolerance` relative to the optimum."""
 
     loss: LossFunction
     link: str
     C: float = 1.0
     tolerance: float = TOLERANCE
+    has_strength: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.C) and self.C > 0):
             raise InputError(f"found C={self.C}; expected a number above 0")
 
-    def within(self, tolerance: float) -> "NewtonHead":
-        """Return the same, less exact and quicker."""
+    def with_tolerance(self, tolerance: float) -> "NewtonHead":
+        """Return the same head with another tolerance."""
         return replace(self, tolerance=tolerance)
 
     def solve(
@@ -117,15 +112,15 @@ class NewtonHead:
     def _first_guess(
         self, features: Features, signs: Matrix, weights: Matrix, of_outputs: int
     ) -> tuple[Matrix, NDArray[np.bool_]]:
-        """Return coefficients to start from, and which outputs are at their optimum already.
+        """Return coefficients to start from, and which outputs have converged already.
 
-        These are some `of_outputs` that are all to be fitted.
+        These outputs are some of the `of_outputs` that will be fitted in all.
         """
         n_outputs = signs.shape[1]
         if (
             self.loss is squared_hinge_loss
             and isinstance(features, DenseFeatures | SparseFeatures)
-            and features.size * of_outputs >= WORTH_COMPILED_CODE[type(features)]
+            and features.size * of_outputs >= MIN_NATIVE_SIZE[type(features)]
         ):
             from tfcr.heads.dual_descent import descend  # noqa: PLC0415 - numba loads slowly
 
@@ -142,7 +137,7 @@ def minimise(
     finished: NDArray[np.bool_],
     tolerance: float = TOLERANCE,
 ) -> Matrix:
-    """Return the coefficients of all outputs at their optimum, those that are `finished` as they are."""
+    """Return the coefficients of all outputs at their optimum; those that are `finished` stay."""
     coefficients = start.copy()
     scores = features.times(coefficients)
     active = np.flatnonzero(~finished)
@@ -150,7 +145,7 @@ def minimise(
     for _ in range(MAX_NEWTON_STEPS):
         if not len(active):
             break
-        # copies of the columns of outputs still at work
+        # copies of the columns of outputs that have not converged
         part = coefficients[:, active], scores[:, active], signs[:, active], weights[:, active]
         active_coefficients, active_scores, active_signs, active_weights = part
         current = loss(active_scores, active_signs, active_weights)
@@ -174,10 +169,10 @@ def minimise(
 
 
 def _step_sizes(along: Callable[[Matrix], tuple[Vector, Vector]], objective: Vector, descent: Vector) -> Matrix:
-    """Return how far each output goes along its step: all the way, or to where its objective rises again.
+    """Return the step size of each output: 1, or where its objective starts to rise, found by bisection.
 
-    `along` gives the objective and its slope at given sizes. An output that cannot fall any further, at the limit of
-    float32, stays where it is: 0.
+    `along` gives the objective and its slope at given sizes. An output whose objective cannot fall any further in
+    float32 gets size 0.
     """
     low, high = np.zeros_like(objective), np.ones_like(objective)
     value, slope = along(high.astype(np.float32))
@@ -225,7 +220,7 @@ class _Hessian:
         return step
 
     def _newton_point(self, slope: Matrix, curvature: Matrix, scores: Matrix) -> Matrix:
-        """Return where one output's step leads, solved for by its support vectors, the only ones with curvature.
+        """Return where one output's Newton step leads, from its support vectors, the only documents with curvature.
 
         With S their rows and K = S Sᵀ, it is -Sᵀ u for (K + 1 / curvature) u = slope / curvature - scores.
         """
@@ -287,16 +282,16 @@ class _Hessian:
 
 
 def _factorised(matrix: Matrix) -> Matrix:
-    """Return the Cholesky factor; where float32 cannot tell the matrix from a singular one, of a larger one.
+    """Return the Cholesky factor; if the matrix is singular in float32, that of one with a larger diagonal.
 
-    It only sets the conjugate gradients right, and any positive matrix does so correctly, if not as fast.
+    As a preconditioner any positive definite matrix is correct, only slower to converge.
     """
     for _ in range(1000):
         try:
             return np.asarray(cho_factor(matrix, lower=True, check_finite=False)[0])
         except LinAlgError:
             matrix[np.diag_indices_from(matrix)] *= np.float32(1.01)
-    raise InputError("found features or weights that are no finite numbers; expected numbers")
+    raise InputError("found NaN or infinity in features or weights; expected finite numbers")
 
 
 def _dots(one: Matrix, two: Matrix) -> Vector:

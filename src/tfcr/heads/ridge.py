@@ -1,4 +1,4 @@
-"""Least squares, its strength picked by leave-one-out in closed form.
+"""Least squares, its regularisation strength picked by leave-one-out in closed form.
 
 With H = X (XᵀX + λ I)⁻¹ Xᵀ, the error at a document left out of the fit is (y - Hy)_i / (1 - H_ii): one
 eigendecomposition of the Gram matrix serves all strengths λ and all outputs. Documents carry one weight for all
@@ -15,21 +15,25 @@ from tfcr.heads.base import Solution, Targets
 from tfcr.system.hardware import interruptible
 
 STRENGTHS = np.logspace(-3, 4, 22)
-"""The regularisation that is tried, on features whose rows have a mean squared length of 1."""
-LOOKED_AT = 20_000
-"""Of more documents than this, so many are left out in turn: enough to pick a strength by."""
+"""The strengths that are tried, on features with a mean squared row norm of 1."""
+MAX_LEFT_OUT = 20_000
+"""Stop after this many left-out documents: enough to pick a strength."""
 
 
 class RidgeHead:
     """Least squares on targets of +1 and -1; C has no meaning here."""
 
-    def __init__(self, C: float = 1.0) -> None:
-        del C
+    has_strength = False
+    takes_sparse = False  # its Gram matrix has as many rows as there are columns
+
+    def with_tolerance(self, tolerance: float) -> "RidgeHead":
+        """Return itself: the solution is exact."""
+        return self
 
     def solve(
         self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
     ) -> Solution:
-        """Fit the outputs at the strength with the least leave-one-out error; there is nothing to start from."""
+        """Fit the outputs at the strength with the least leave-one-out error; `start` is not used."""
         weights = targets.document_weights().astype(np.float32)
         signs = targets.signs(outputs)
         values, directions = interruptible(np.linalg.eigh, gram(features, weights, np.float64))
@@ -49,14 +53,14 @@ def _left_out_errors(
     shrunk: NDArray[np.float64],
     moments: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return, for each strength, the weighted sum of squared errors at documents left out of the fit."""
+    """Return the weighted sum of squared leave-one-out errors for each strength."""
     weights = targets.document_weights()
-    # a document of weight 3 stands for three, of which one is left out
+    # a document of weight 3 stands for three, one of which is left out
     lone = (weights / np.maximum(targets.sample_weight, 1)).astype(np.float32)
     solutions = (shrunk[:, :, None] * moments[:, None, :]).astype(np.float32)
     n_columns, n_strengths, n_outputs = solutions.shape
     total = np.zeros(n_strengths)
-    looked_at = np.sort(np.random.default_rng(0).permutation(features.shape[0])[:LOOKED_AT])
+    looked_at = np.sort(np.random.default_rng(0).permutation(features.shape[0])[:MAX_LEFT_OUT])
     for chunk in chunks(len(looked_at)):
         rows = looked_at[chunk]
         projected = features.take(rows) @ directions.astype(np.float32)

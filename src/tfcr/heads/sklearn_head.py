@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
+from tfcr.decision import best_class
 from tfcr.errors import InputError
 from tfcr.features.matrix import DenseFeatures, Features, SparseFeatures
 from tfcr.heads.base import Solution, Targets
@@ -19,6 +20,9 @@ class SklearnHead:
     Its own class_weight counts, not ours.
     """
 
+    has_strength = False  # it has parameters of its own
+    takes_sparse = True
+
     def __init__(self, estimator: Any, random_state: Any = None) -> None:
         if not is_classifier(estimator):
             raise InputError(f"found head={estimator!r}; expected a scikit-learn linear classifier")
@@ -28,7 +32,7 @@ class SklearnHead:
     def solve(
         self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
     ) -> Solution:
-        """Fit a clone, on all classes at once or on one against the rest; it has its own ways to start."""
+        """Fit a clone, on all classes together or on one against the rest; `start` is not used."""
         together = len(outputs) == targets.n_outputs
         labels = targets.labels if together else targets.signs(outputs)[:, 0]
         columns = self._held(features)[:, :-1]
@@ -44,6 +48,10 @@ class SklearnHead:
         self._check_linear(fitted, columns[:200], coefficients.T, intercepts)
         return Solution(coefficients.astype(np.float64).T, np.array(intercepts), self._link(together))
 
+    def with_tolerance(self, tolerance: float) -> "SklearnHead":
+        """Return itself: its tolerance is a parameter of its own."""
+        return self
+
     def _fitted(self, columns: Any, labels: NDArray[Any], targets: Targets) -> Any:
         estimator = self._seeded()
         try:
@@ -52,13 +60,13 @@ class SklearnHead:
             if "sparse" not in str(error).lower():
                 raise
             raise InputError(
-                f"the head {self.estimator!r} takes no sparse features, as those of words and pairs are; expected one "
-                "that does, such as LogisticRegression or LinearSVC, or the part 'vectors' alone"
+                f"the head {self.estimator!r} cannot learn from sparse features, which words and bigrams have; "
+                "expected one that can, such as LogisticRegression or LinearSVC, or the part 'vectors' alone"
             ) from error
         return estimator
 
     def _link(self, together: bool) -> str:
-        """Return what its scores are: log-odds of all classes, those of each on its own, or mere scores."""
+        """Return the link: scores are log-odds of all classes, or of each class against the rest, or no log-odds."""
         if not hasattr(self.estimator, "predict_proba"):
             return "softmax"
         return "multinomial" if together else "sigmoid"
@@ -73,7 +81,7 @@ class SklearnHead:
         )
 
     def _seeded(self) -> Any:
-        """Return a clone, seeded where it would draw at random."""
+        """Return a clone, seeded if it has a random_state that is None."""
         estimator = clone(self.estimator)
         if self.random_state is not None and estimator.get_params().get("random_state", 0) is None:
             estimator.set_params(random_state=self.random_state)
@@ -89,10 +97,9 @@ class SklearnHead:
     def _check_linear(
         self, fitted: Any, rows: NDArray[np.float32], coefficients: NDArray[Any], intercepts: NDArray[np.float64]
     ) -> None:
-        """Refuse a classifier whose coefficients are not one plane for each class, such as one-vs-one SVC."""
+        """Raise InputError if its coefficients are not one row per class, as in a one-vs-one SVC."""
         scores = rows @ coefficients + intercepts
-        best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        if np.mean(fitted.classes_[best] == fitted.predict(rows)) < 0.98:
+        if np.mean(fitted.classes_[best_class(scores)] == fitted.predict(rows)) < 0.98:
             raise InputError(
                 f"the head {self.estimator!r} does not decide by its coefficients, one row for each class; "
                 "expected a linear one-vs-rest or multinomial classifier, such as LinearSVC"

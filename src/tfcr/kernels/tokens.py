@@ -1,24 +1,38 @@
-"""Tokenise and count over UTF-8 bytes, without making a string of any token.
+"""Tokenise and count UTF-8 bytes without making a string of any token.
 
-What to do with a character is said by a table over all code points, so that one kernel serves all tokenisers: END ends
-a token, KEEP is appended to it, MORE is appended to one that has begun, SKIP is passed over. SYMBOL is appended to a
-token of signs, which MORE ends: these and words end one another. ALONE begins a token that only MORE is appended to.
+A table over all code points says what to do with a character, so that one kernel serves all tokenisers:
 
-A document's tokens are found first and looked up after that, in a loop so short that the processor works at several of
-them at once. What a token is compared with lies beside its slot in the hash table: whether it is a known word is mostly
-decided by one line of the processor's cache. Arrays are of fixed size in here and grown by the caller between calls;
-growing them here was five times slower.
+    END      ends a token                      KEEP   is appended to a word, or starts one
+    MORE     is appended to a started token    SYMBOL is appended to a token of symbols, or starts one
+    SKIP     is left out                       ALONE  starts a token that only MORE is appended to
+
+Words and symbols end one another, and MORE ends a token of symbols. With the tokeniser `symbols`, "so GOOD!!"
+(lower-cased by then) is handled as
+
+    byte      s    o    ' '  g    o    o    d    !      !
+    action    KEEP KEEP END  KEEP KEEP KEEP KEEP SYMBOL SYMBOL
+    found     s    o         g    o    o    d    !      !
+    sizes     2              4                   2
+
+A document's tokens are found first and looked up afterwards, in a loop so short that the processor works on several
+tokens at once. A slot of the hash table holds most of what a token is compared with, so that a look-up mostly costs
+one line of the processor's cache:
+
+    slots[h]  WORD:  hash (24 bits) | size up to 255 (8 bits) | word number + 1 (32 bits); 0 means empty
+              FIRST: the first eight bytes of the word
+    a word longer than eight bytes is compared with the arena as well; the next slot is tried after a mismatch
+
+Arrays have a fixed size in here and are grown by the caller between calls; growing them here was five times slower.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.kernels.actions import ALONE, END, KEEP, MORE, SKIP, SYMBOL, UNKNOWN_SYMBOL
 from tfcr.kernels.compiling import compiled, inlined
 
 Int = int | np.int64
 
-END, MORE, KEEP, SKIP, SYMBOL, ALONE = 0, 1, 2, 3, 4, 5
-UNKNOWN_WORD, UNKNOWN_SYMBOL = -1, -2
 WORD, FIRST = 0, 1  # columns of slots
 SEEN, ENTRY = 0, 1  # columns of last
 BIGRAM_KEY, BIGRAM_TERM = 0, 1  # columns of bigram_slots
@@ -32,7 +46,7 @@ _NUMBER_BITS = np.uint64(0x00000000FFFFFFFF)
 
 @inlined
 def eight_bytes(arena: NDArray[np.uint8], start: np.uint64) -> np.uint64:
-    """Return eight bytes as one number: written out, and with indices that need no check, it is one instruction."""
+    """Return eight bytes as one little-endian number; unsigned indices make it a single instruction."""
     return (
         np.uint64(arena[start])
         | np.uint64(arena[start + np.uint64(1)]) << np.uint64(8)
@@ -47,7 +61,10 @@ def eight_bytes(arena: NDArray[np.uint8], start: np.uint64) -> np.uint64:
 
 @inlined
 def first_and_hash(arena: NDArray[np.uint8], start: Int, size: Int) -> tuple[np.uint64, np.uint64]:
-    """Return the first eight bytes of a token, and a hash of all its bytes; eight more bytes can be read after it."""
+    """Return the first eight bytes of a token, zero-padded, and a hash of all its bytes.
+
+    Eight bytes beyond the token must be readable: they are read and masked out.
+    """
     first = eight_bytes(arena, np.uint64(start))
     if size < 8:
         first &= (_ONE << np.uint64(8 * size)) - _ONE
@@ -63,13 +80,13 @@ def first_and_hash(arena: NDArray[np.uint8], start: Int, size: Int) -> tuple[np.
 
 @inlined
 def tag_of(hashed: np.uint64, size: Int) -> np.uint64:
-    """Return what a slot keeps of a word beside its number: some of its hash, and its size up to 255."""
+    """Return what a slot holds of a word besides its number: part of its hash, and its size up to 255."""
     return (hashed & _HASH_BITS) | (np.uint64(min(size, 255)) << _HALF)
 
 
 @inlined
 def code_point(text: NDArray[np.uint8], at: Int) -> tuple[Int, int]:
-    """Return the code point of the character at a place, and the bytes that it takes."""
+    """Return the code point of the character that starts at a byte, and its number of bytes."""
     byte = text[at]
     if byte < 0x80:
         return np.int64(byte), 1
@@ -91,14 +108,14 @@ def find_tokens(
     sizes: NDArray[np.int64],
     keys: NDArray[np.uint64],
 ) -> int:
-    """Write the bytes of a document's tokens to `found`, one after the other; return how many tokens there are.
+    """Write the bytes of a document's tokens to `found`, one token after the other; return the number of tokens.
 
-    Of each, `sizes` gets the number of bytes, and `keys` its first eight bytes and its hash.
+    For each token, `sizes` gets its number of bytes, and `keys` its first eight bytes and its hash.
     """
     used: Int = 0
     n_tokens = 0
     while at < end:
-        # most characters, quickly: indices that cannot be negative need no check
+        # ASCII characters, which are most; unsigned indices need no bounds check for negative values
         here, there, stop = np.uint64(at), np.uint64(used), np.uint64(end)
         while here < stop and text[here] < 0x80 and actions[text[here]] == END:
             here += _ONE
@@ -107,7 +124,7 @@ def find_tokens(
             here += _ONE
             there += _ONE
         at, written, kind = np.int64(here), np.int64(there), KEEP
-        while at < end:  # any character
+        while at < end:  # all other characters, until the token ends
             code, width = code_point(text, at)
             action = actions[code]
             if action == END or (action == MORE and (kind == SYMBOL or written == used)):
@@ -141,7 +158,7 @@ def look_up(
     arena: NDArray[np.uint8],
     offsets: NDArray[np.int64],
 ) -> tuple[Int, Int]:
-    """Return the number of a token's word, and its slot; -1 and an empty slot where it is not known."""
+    """Return the number of a token's word and its slot; -1 and the empty slot where it would go, if unknown."""
     mask = slots.shape[0] - 1
     tag = tag_of(hashed, size)
     slot = np.int64(hashed & np.uint64(mask))
@@ -182,36 +199,36 @@ def count_documents(
 ) -> int:
     """Count documents from number `document` on; stop before one that might not fit, and return its number.
 
+    With the words [so, good] known, counting "so good so bad" gives, by `merging` and `keeping`:
+
+        merging              words [0, 1]           counts [2, 1]          lengths [4]
+        neither              words [0, 1, 0]        counts [1, 1, 1]       lengths [4]
+        keeping              words [0, 1, 0, -1]    counts [1, 1, 1, 1]    lengths [4]
+
     Parameters
     ----------
     text, starts
-        All documents' bytes, and where each starts; the last start is the end.
-    seen_before
-        The documents of earlier calls: no two documents have the same number in `last`.
+        The bytes of all documents, and where each starts; (n_documents + 1,).
+    document, seen_before
+        The first document to count; the number of documents of earlier calls, so that no two have one number in `last`.
     actions
         One of END, MORE, KEEP, SKIP, SYMBOL, ALONE for each code point.
     adding
-        Whether a word that is not known gets a number, or is passed over.
+        Whether an unknown word is added to the vocabulary.
     merging
-        Whether a word that a document holds twice makes one entry, or one each time, which is quicker.
+        Whether a word makes one entry per document, or one per token.
     keeping
-        Whether a token that is not known makes an entry, UNKNOWN_WORD or UNKNOWN_SYMBOL, so that it is known
-        which words are neighbours; without merging only.
+        Whether an unknown token makes an entry, UNKNOWN_WORD or UNKNOWN_SYMBOL; only without `merging`.
     found, sizes, keys
-        Room for the tokens of the longest document: its bytes and eight more, and as many tokens.
-    slots
-        Hash table of a power of two of rows: WORD, a word's number plus 1 and its tag, 0 where empty; and FIRST, the
-        word's first eight bytes.
-    arena, offsets
-        The bytes of the words, one after the other, and where each starts; the last offset is the end.
+        Room for the tokens of the longest document: its bytes and eight more, and one token per byte.
+    slots, arena, offsets
+        The vocabulary: a hash table with a power of two of rows, the bytes of all words, and where each starts.
     last
-        For each word SEEN (the last document that held it) and ENTRY (the entry there).
-    words, counts, entry_starts
-        The result: entries of word and count, and where each document's start.
-    lengths
-        The tokens of each document, the unknown ones too.
+        For each word SEEN (the last document that held it) and ENTRY (its entry there).
+    words, counts, entry_starts, lengths
+        The result: entries of word and count, where each document's entries start, and all tokens of each document.
     state
-        The words known, the entries written.
+        The number of words and of entries; updated.
     """
     n_words, n_entries = state[0], state[1]
     while document < starts.shape[0] - 1:
@@ -262,7 +279,7 @@ def count_documents(
 
 @inlined
 def bigram_slot(one: Int, two: Int, bigram_slots: NDArray[np.int64]) -> Int:
-    """Return the slot of a pair of words, or the empty one where it belongs."""
+    """Return the slot of a bigram, or the empty slot where it would go."""
     mask = bigram_slots.shape[0] - 1
     key = (np.int64(one) << 32) | two
     hashed = np.uint64(key) * _MULTIPLIER
@@ -273,11 +290,11 @@ def bigram_slot(one: Int, two: Int, bigram_slots: NDArray[np.int64]) -> Int:
 
 
 @compiled
-def fill_bigram_slots(pairs: NDArray[np.int32], first_term: int, bigram_slots: NDArray[np.int64]) -> None:
-    """Put pairs of words, (n_bigrams, 2), into an empty hash table; their terms are numbered from `first_term` on."""
-    for number in range(pairs.shape[0]):
-        slot = bigram_slot(pairs[number, 0], pairs[number, 1], bigram_slots)
-        bigram_slots[slot, BIGRAM_KEY] = (np.int64(pairs[number, 0]) << 32) | pairs[number, 1]
+def fill_bigram_slots(bigrams: NDArray[np.int32], first_term: int, bigram_slots: NDArray[np.int64]) -> None:
+    """Put bigrams, (n_bigrams, 2), into an empty hash table; their term numbers start at `first_term`."""
+    for number in range(bigrams.shape[0]):
+        slot = bigram_slot(bigrams[number, 0], bigrams[number, 1], bigram_slots)
+        bigram_slots[slot, BIGRAM_KEY] = (np.int64(bigrams[number, 0]) << 32) | bigrams[number, 1]
         bigram_slots[slot, BIGRAM_TERM] = first_term + number + 1
 
 
@@ -286,40 +303,42 @@ def merge_terms(
     starts: NDArray[np.int64],
     words: NDArray[np.int32],
     seen_before: int,
-    passed: NDArray[np.bool_],
+    skipped: NDArray[np.bool_],
     bigram_slots: NDArray[np.int64],
     last: NDArray[np.int32],
     terms: NDArray[np.int32],
     counts: NDArray[np.int32],
     term_starts: NDArray[np.int64],
 ) -> None:
-    """Count the words of documents and the pairs of neighbours among them.
+    """Count the words and bigrams of documents.
+
+    With the words 0 and 1, the bigram (0, 1) as term 5, and an unknown symbol (-2), which is skipped, between them, a
+    document of the words [0, -2, 1] has the terms [0, 1, 5] with counts [1, 1, 1].
 
     Parameters
     ----------
     starts, words
-        The words of all documents in their order, UNKNOWN_WORD or UNKNOWN_SYMBOL where not known, and where each
-        document starts.
-    passed
-        Whether pairs pass over each word; the last two are those for UNKNOWN_SYMBOL and UNKNOWN_WORD.
+        The words of all documents in order, UNKNOWN_WORD or UNKNOWN_SYMBOL if unknown, and where each document starts.
     seen_before, last
-        As in `count_documents`, for terms: words, then pairs.
+        As in `count_documents`, by term instead of word.
+    skipped
+        Whether bigrams skip each word; the last two are for UNKNOWN_SYMBOL and UNKNOWN_WORD.
     bigram_slots
-        Hash table of a power of two of rows: BIGRAM_KEY, both words, and BIGRAM_TERM, the term plus 1, 0 where empty.
+        Hash table with a power of two of rows: BIGRAM_KEY, both words, and BIGRAM_TERM, the term + 1, 0 where empty.
     terms, counts, term_starts
-        The result: entries of term and count, room for two each word, and where each document's start.
+        The result: entries of term and count, with room for two per word, and where each document's start.
     """
     n_entries = 0
     for document in range(starts.shape[0] - 1):
         before = np.int64(-1)
         for place in range(starts[document], starts[document + 1]):
             word = np.int64(words[place])
-            pair = -1
-            if not passed[word]:
+            bigram = -1
+            if not skipped[word]:
                 if word >= 0 and before >= 0:
-                    pair = bigram_slots[np.int64(bigram_slot(before, word, bigram_slots)), BIGRAM_TERM] - 1
+                    bigram = bigram_slots[np.int64(bigram_slot(before, word, bigram_slots)), BIGRAM_TERM] - 1
                 before = word
-            for term in (word, pair):
+            for term in (word, bigram):
                 if term < 0:
                     continue
                 if last[term, SEEN] == seen_before + document:
@@ -335,7 +354,7 @@ def merge_terms(
 
 @compiled
 def fill_slots(arena: NDArray[np.uint8], offsets: NDArray[np.int64], n_words: int, slots: NDArray[np.uint64]) -> None:
-    """Put different words into an empty hash table."""
+    """Put different words into an empty hash table; see the module for what a slot holds."""
     mask = slots.shape[0] - 1
     for word in range(n_words):
         size = offsets[word + 1] - offsets[word]

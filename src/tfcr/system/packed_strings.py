@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.errors import InputError
-
 _EIGHT = 8
 
 
@@ -28,18 +26,6 @@ def decode_some(text: NDArray[np.uint8], offsets: NDArray[np.int64], numbers: ND
     data = text.tobytes()
     bounds = zip(offsets[numbers].tolist(), offsets[numbers + 1].tolist(), strict=True)
     return [data[start:end].decode("utf-8", "surrogatepass") for start, end in bounds]
-
-
-def bigram_numbers(terms: Sequence[str], n_bigrams: int) -> NDArray[np.int64]:
-    """Return the numbers of the two words of each pair, the last `n_bigrams` of some terms; (n_bigrams, 2)."""
-    n_words = len(terms) - n_bigrams
-    numbers = dict(zip(terms[:n_words], range(n_words), strict=True))
-    both = (pair.split(" ") for pair in terms[n_words:])
-    try:
-        found = np.fromiter((numbers[word] for one, two in both for word in (one, two)), np.int64, 2 * n_bigrams)
-        return found.reshape(-1, 2)
-    except (KeyError, ValueError):
-        raise InputError("found bigrams that are not made of two of the words; expected words, then bigrams") from None
 
 
 def sort_words(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
-"""From counted documents to counts by class: which word stands how often in which class.
+"""Counts by class: how often each word occurs in each class, by occurrences and by documents.
 
-A word counts in two ways: by its occurrences, and by the documents that hold it. Counts of two parts of a corpus
-add up to the counts of the whole, so that files larger than memory, shards and a cluster need nothing else.
+Counts of two parts of a corpus add up to the counts of the whole, so that files larger than memory, shards and a
+cluster need nothing else.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,14 +13,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError
-from tfcr.text.documents import CountedDocuments, check_texts, count_words
+from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
 Floats = NDArray[np.floating[Any]]
 Labels = NDArray[Any]
 
 Progress = Callable[[int, int], None]
-"""Called with the work done and the work in all."""
+"""Called with the work done so far and the total."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +82,17 @@ class ClassCounts:
         """Count the words of labelled texts."""
         checked = check_texts(texts)
         targets = check_labels(labels, len(checked))
-        return cls.from_documents(count_words(checked, tokenizer), targets, sample_weight=sample_weight)
+        return cls.from_documents(count_terms(checked, tokenizer), targets, sample_weight=sample_weight)
 
     @classmethod
     def from_documents(
         cls, documents: CountedDocuments, labels: Iterable[Any], *, sample_weight: Iterable[float] | None = None
     ) -> "ClassCounts":
-        """Add up the counts of labelled documents by class.
+        """Add up the counts of labelled documents by class; bigrams are left out.
 
         A document of weight 2 counts as two documents, one of weight 0 as none.
         """
+        documents = documents.only_words()
         n_documents, n_words = documents.matrix.shape
         targets = check_labels(labels, n_documents)
         weights = check_sample_weight(sample_weight, n_documents)
@@ -101,12 +102,12 @@ class ClassCounts:
         ).tocsr()
         counts = documents.matrix.astype(np.float64)
         presence = sp.csr_array((np.ones(counts.nnz), counts.indices, counts.indptr), shape=counts.shape)
-        occurrences = _dense_zeros_dropped(counts.T @ membership)
+        occurrences = _without_zeros(counts.T @ membership)
         return cls(
-            words=documents.words,
+            words=documents.vocabulary.words,
             classes=classes,
             occurrences=occurrences,
-            documents=_dense_zeros_dropped(presence.T @ membership),
+            documents=_without_zeros(presence.T @ membership),
             word_occurrences=counts.T @ weights,
             word_documents=np.asarray(presence.T @ weights, np.float64),
             class_occurrences=np.asarray(occurrences.sum(axis=0), np.float64),
@@ -116,12 +117,12 @@ class ClassCounts:
         )
 
     def __add__(self, other: "ClassCounts") -> "ClassCounts":
-        """Return the counts of both corpora together; words and classes are united."""
+        """Return the counts of both corpora together, over the union of words and classes."""
         if not isinstance(other, ClassCounts):
             return NotImplemented
         classes = unite_classes(self.classes, other.classes)
         words = sorted(set(self.words).union(other.words))
-        one, two = (counts._spread(words, classes) for counts in (self, other))
+        one, two = (counts._expand(words, classes) for counts in (self, other))
         return ClassCounts(
             words=words,
             classes=classes,
@@ -159,7 +160,7 @@ class ClassCounts:
         )
 
     def at_least(self, min_count: float) -> "ClassCounts":
-        """Return the counts of the words that occur `min_count` times; the totals stay those of all words."""
+        """Return the counts of the words that occur at least `min_count` times; totals stay those of all words."""
         kept = np.flatnonzero(self.occurs(min_count))
         if len(kept) == len(self.words):
             return self
@@ -177,11 +178,11 @@ class ClassCounts:
         )
 
     def occurs(self, min_count: float = 1) -> NDArray[np.bool_]:
-        """Tell which words occur that often; (n_words,). Up to 1, any occurrence will do, of whatever weight."""
+        """Return which words occur at least that often; (n_words,). With 1 or less, any occurrence counts."""
         often = self.word_occurrences >= min_count * (1 - 1e-9)
         return (self.word_occurrences > 0) & (often | (min_count <= 1))
 
-    def _spread(self, words: Sequence[str], classes: Labels) -> "ClassCounts":
+    def _expand(self, words: Sequence[str], classes: Labels) -> "ClassCounts":
         """Return the same counts over more words and classes, with zeros for the new ones."""
         numbers = dict(zip(words, range(len(words)), strict=True))
         rows = np.fromiter((numbers[word] for word in self.words), np.int64, len(self.words))
@@ -190,19 +191,19 @@ class ClassCounts:
         return ClassCounts(
             words=words,
             classes=classes,
-            occurrences=_spread_matrix(self.occurrences, rows, columns, shape),
-            documents=_spread_matrix(self.documents, rows, columns, shape),
-            word_occurrences=_spread_vector(self.word_occurrences, rows, len(words)),
-            word_documents=_spread_vector(self.word_documents, rows, len(words)),
-            class_occurrences=_spread_vector(self.class_occurrences, columns, len(classes)),
-            class_documents=_spread_vector(self.class_documents, columns, len(classes)),
+            occurrences=_expand_matrix(self.occurrences, rows, columns, shape),
+            documents=_expand_matrix(self.documents, rows, columns, shape),
+            word_occurrences=_expand_vector(self.word_occurrences, rows, len(words)),
+            word_documents=_expand_vector(self.word_documents, rows, len(words)),
+            class_occurrences=_expand_vector(self.class_occurrences, columns, len(classes)),
+            class_documents=_expand_vector(self.class_documents, columns, len(classes)),
             n_occurrences=self.n_occurrences,
             n_documents=self.n_documents,
         )
 
 
 def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
-    """Return the labels as an array of one type, one label for each text."""
+    """Return the labels as an array of one type, one label per text."""
     if labels is None:
         raise InputError("found no labels; expected one for each text: the weights are learned from them")
     targets = labels if isinstance(labels, np.ndarray) and labels.dtype.kind != "O" else _as_array(labels)
@@ -249,7 +250,7 @@ def _as_array(labels: Iterable[Any]) -> Labels:
     values = list(labels)
     values = [None if isinstance(value, float) and np.isnan(value) else value for value in values]
     kinds = {type(value) for value in values if value is not None}
-    if str in kinds and len(kinds) > 1:  # numpy would turn the numbers into text without a word
+    if str in kinds and len(kinds) > 1:  # numpy would turn the numbers into text silently
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise InputError(f"found labels of the types {names}; expected one type: turn them all into text with str()")
     return np.asarray(values, dtype=object if None in values else None)
@@ -266,22 +267,22 @@ def _missing(targets: Labels) -> int | None:
     return int(found[0]) if len(found) else None
 
 
-def _dense_zeros_dropped(matrix: Any) -> sp.csr_array:
-    """Return the counts as CSR; a document of weight 0 must leave no trace."""
+def _without_zeros(matrix: Any) -> sp.csr_array:
+    """Return the counts as CSR without stored zeros; a document of weight 0 must leave no trace."""
     result = sp.csr_array(matrix)
     result.eliminate_zeros()
     result.sort_indices()
     return result
 
 
-def _spread_matrix(
+def _expand_matrix(
     matrix: sp.csr_array, rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]
 ) -> sp.csr_array:
     entries = matrix.tocoo()
     return sp.coo_array((entries.data, (rows[entries.row], columns[entries.col])), shape=shape).tocsr()
 
 
-def _spread_vector(values: NDArray[np.float64], places: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-    spread = np.zeros(size)
-    spread[places] = values
-    return spread
+def _expand_vector(values: NDArray[np.float64], places: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+    expanded = np.zeros(size)
+    expanded[places] = values
+    return expanded

@@ -1,100 +1,101 @@
-"""From texts to counted documents: which word, and which pair of neighbouring words, stands how often in which one."""
+"""From texts to counted documents: how often each term of a vocabulary occurs in each document.
+
+Bigrams skip punctuation and symbols: "so, good" holds the bigram "so good".
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError
-from tfcr.system.packed_strings import bigram_numbers
+from tfcr.kernels.actions import UNKNOWN_SYMBOL, UNKNOWN_WORD
 from tfcr.text.tokenizers import (
     DEFAULT_TOKENIZER,
     AnyTokenizer,
     Tokenizer,
     check_tokens,
+    gives_symbols,
+    is_symbol,
     resolve_tokenizer,
 )
+from tfcr.text.vocabulary import Vocabulary
 
-WORTH_COMPILED_CODE = 1_000_000
-"""Texts of so many characters are counted by compiled code; fewer are counted before it is loaded."""
+MIN_NATIVE_CHARACTERS = 1_000_000
+"""Texts with fewer characters in all are counted by plain Python, sooner than compiled code is loaded."""
 
 
 @dataclass(frozen=True)
 class CountedDocuments:
-    """Which word stands how often in which document.
+    """How often each term occurs in each document.
 
     Attributes
     ----------
-    words
-        The known words, sorted.
+    vocabulary
+        The terms of the columns.
     matrix
-        Counts, int32, of shape (n_documents, n_words).
+        Counts, int32 (n_documents, n_terms).
     lengths
-        All tokens of each document, the unknown ones too; (n_documents,).
-    n_bigrams
-        How many of `words`, the last ones, are pairs of neighbouring words, with a space between.
+        All tokens of each document, those outside the vocabulary too; (n_documents,).
     """
 
-    words: Sequence[str]
+    vocabulary: Vocabulary
     matrix: sp.csr_array
     lengths: NDArray[np.int64]
-    n_bigrams: int = 0
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def without_bigrams(self) -> "CountedDocuments":
-        """Return the same documents, counted over words alone."""
-        n_words = len(self.words) - self.n_bigrams
-        return (
-            CountedDocuments(self.words[:n_words], self.matrix[:, :n_words], self.lengths) if self.n_bigrams else self
-        )
-
-    def unknown_fractions(self) -> NDArray[np.float64]:
-        """Return the share of each document's tokens that are none of `words`; 0 for an empty document."""
-        known = np.asarray(self.without_bigrams().matrix.sum(axis=1), np.float64)
-        return 1 - np.divide(known, self.lengths, out=np.ones(len(self)), where=self.lengths > 0)
+    def only_words(self) -> "CountedDocuments":
+        """Return the same documents without counts of bigrams."""
+        words = self.vocabulary.only_words()
+        return self if words is self.vocabulary else CountedDocuments(words, self.matrix[:, : len(words)], self.lengths)
 
     def rows(self, rows: NDArray[np.int64]) -> "CountedDocuments":
         """Return some of the documents."""
-        return CountedDocuments(self.words, self.matrix[rows], self.lengths[rows], self.n_bigrams)
+        return CountedDocuments(self.vocabulary, self.matrix[rows], self.lengths[rows])
 
-    def over(self, words: Sequence[str], n_bigrams: int = 0) -> "CountedDocuments":
-        """Return the same documents counted over other words, 0 for those not counted here; the lengths stay.
+    def over(self, vocabulary: Vocabulary) -> "CountedDocuments":
+        """Return the same documents counted over another vocabulary, 0 for terms not counted here."""
+        if vocabulary is self.vocabulary:
+            return self
+        positions = self.vocabulary.positions_in(vocabulary)
+        kept = np.flatnonzero(positions >= 0)
+        shape = len(positions), len(vocabulary)
+        moved = sp.csr_array((np.ones(len(kept), np.int32), (kept, positions[kept])), shape=shape)
+        return CountedDocuments(vocabulary, self.matrix @ moved, self.lengths)
 
-        The last `n_bigrams` of them are pairs.
+    def over_words(self, kept: NDArray[np.bool_]) -> "CountedDocuments":
+        """Return the documents over some of their words, and the bigrams of these that two documents hold.
+
+        Parameters
+        ----------
+        kept
+            Whether each word is kept; (n_words,).
         """
-        if words is self.words:
+        bigrams = self.vocabulary.section("bigrams")
+        common = self.document_frequencies()[bigrams] >= 2
+        common &= kept[self.vocabulary.bigrams].all(axis=1)
+        terms = np.flatnonzero(np.concatenate([kept, common]))
+        if len(terms) == len(self.vocabulary):
             return self
-        numbers = dict(zip(words, range(len(words)), strict=True))
-        places = np.fromiter((numbers.get(word, -1) for word in self.words), np.int64, len(self.words))
-        kept = np.flatnonzero(places >= 0)
-        moved = sp.csr_array((np.ones(len(kept), np.int32), (kept, places[kept])), shape=(len(places), len(words)))
-        return CountedDocuments(words, self.matrix @ moved, self.lengths, n_bigrams)
+        return CountedDocuments(self.vocabulary.take(terms), self.matrix[:, terms], self.lengths)
 
-    def over_words(self, words: Sequence[str]) -> "CountedDocuments":
-        """Return the same documents over some of their words, and the pairs of these that more than one holds."""
-        n_words = len(self.words) - self.n_bigrams
-        if not self.n_bigrams:
-            return self.over(words)
-        known = set(words)
-        kept = np.array([word in known for word in self.words[:n_words]])
-        held = np.bincount(self.matrix.indices, minlength=len(self.words))
-        common = held[n_words:] >= 2
-        if not kept.all():
-            common &= kept[bigram_numbers(self.words, self.n_bigrams)].all(axis=1)
-        columns = np.flatnonzero(np.concatenate([kept, common]))
-        if len(columns) == len(self.words):
-            return self
-        terms = [self.words[column] for column in columns.tolist()]
-        return CountedDocuments(terms, self.matrix[:, columns], self.lengths, int(common.sum()))
+    def document_frequencies(self) -> NDArray[np.int64]:
+        """Return the number of documents that hold each term; (n_terms,)."""
+        return np.bincount(self.matrix.indices, minlength=len(self.vocabulary))
+
+    def unknown_fractions(self) -> NDArray[np.float64]:
+        """Return the fraction of each document's tokens outside the vocabulary; 0 for an empty document."""
+        known = np.asarray(self.only_words().matrix.sum(axis=1), np.float64)
+        return 1 - np.divide(known, self.lengths, out=np.ones(len(self)), where=self.lengths > 0)
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:
-    """Return the texts as a list, or say which one is no string."""
+    """Return the texts as a list; raise InputError naming the first non-string."""
     if isinstance(texts, str | bytes):
         raise InputError("found a single string; expected a list of texts: put it in brackets, [text]")
     if hasattr(texts, "columns"):
@@ -112,12 +113,14 @@ def check_texts(texts: Iterable[str]) -> list[str]:
     return checked
 
 
-def count_words(
+def count_terms(
     texts: Iterable[str],
     tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
-    vocabulary: Sequence[str] | None = None,
+    vocabulary: Vocabulary | None = None,
+    *,
+    bigrams: bool = False,
 ) -> CountedDocuments:
-    """Count the words of each text.
+    """Count the terms of each text.
 
     Parameters
     ----------
@@ -126,42 +129,140 @@ def count_words(
     tokenizer
         A name of TOKENIZERS or a callable from a text to its tokens.
     vocabulary
-        The words to count, if not all; they keep their order. Others still add to a document's length.
+        The terms to count; if None, all words. Tokens outside it still add to a document's length.
+    bigrams
+        Without a vocabulary: whether to count bigrams as well, those that at least two documents hold.
+
+    Examples
+    --------
+    >>> found = count_terms(["so good, so good", "so good"], bigrams=True)
+    >>> found.vocabulary.names, found.matrix.toarray().tolist(), found.lengths.tolist()
+    (['good', 'so', 'so good'], [[2, 2, 2], [1, 1, 1]], [4, 2])
     """
-    checked = check_texts(texts)
-    resolved = resolve_tokenizer(tokenizer)
-    if worth_compiled_code(resolved, checked):
+    checked, resolved = check_texts(texts), resolve_tokenizer(tokenizer)
+    if not (bigrams if vocabulary is None else len(vocabulary.bigrams)):
+        return _count_words(checked, resolved, vocabulary)
+    tokens = _number_tokens(checked, resolved, vocabulary)
+    neighbours = _neighbours(tokens, skipped_in_bigrams(tokens.vocabulary, resolved))
+    if vocabulary is None:
+        words = tokens.vocabulary.words
+        vocabulary = Vocabulary(words, _common_bigrams(neighbours, len(words)))
+    return _count_with_bigrams(tokens, neighbours, vocabulary)
+
+
+def skipped_in_bigrams(vocabulary: Vocabulary, tokenizer: AnyTokenizer) -> NDArray[np.bool_]:
+    """Return which words bigrams skip; (n_words + 2,), the last two for UNKNOWN_SYMBOL and UNKNOWN_WORD.
+
+    Punctuation and symbols are skipped. Only models of the first versions have bigrams that contain them; their texts
+    are counted as they were in training.
+    """
+    skipping = gives_symbols(tokenizer) and not vocabulary.bigrams_hold_symbols
+    return np.append(vocabulary.symbols, [True, False]) & skipping
+
+
+def worth_native_code(tokenizer: AnyTokenizer, texts: Sequence[str]) -> TypeGuard[Tokenizer]:
+    """Return whether there is enough text for compiled code, and it knows the tokeniser."""
+    if not isinstance(tokenizer, Tokenizer) or tokenizer.table is None:
+        return False
+    return sum(map(len, texts)) >= MIN_NATIVE_CHARACTERS
+
+
+# words alone -------------------------------------------------------------------------------------------------------
+
+
+def _count_words(texts: list[str], tokenizer: AnyTokenizer, vocabulary: Vocabulary | None) -> CountedDocuments:
+    if worth_native_code(tokenizer, texts):
         from tfcr.text.native_counts import count_bytes  # noqa: PLC0415 - numba loads slowly, and small jobs need none
 
-        fast = count_bytes(checked, resolved, vocabulary)
-        return CountedDocuments(fast.words, fast.matrix, fast.lengths)
-    tokenize = checked_tokenizer(resolved)
-    documents = [tokenize(text) for text in checked]
+        words, matrix, lengths = count_bytes(texts, tokenizer, None if vocabulary is None else vocabulary.words)
+        return CountedDocuments(vocabulary or Vocabulary(words), matrix, lengths)
+    tokens = _number_tokens(texts, tokenizer, vocabulary)
+    matrix = _count_matrix(tokens.documents, tokens.numbers, (len(texts), tokens.vocabulary.n_words))
+    return CountedDocuments(tokens.vocabulary, matrix, tokens.lengths)
+
+
+def _count_matrix(documents: NDArray[np.int64], terms: NDArray[np.int64], shape: tuple[int, int]) -> sp.csr_array:
+    """Count pairs of document and term number; negative term numbers are left out."""
+    known = terms >= 0
+    ones = np.ones(int(known.sum()), np.int32)
+    return sp.coo_array((ones, (documents[known], terms[known])), shape=shape).tocsr()
+
+
+# bigrams -----------------------------------------------------------------------------------------------------------
+
+
+class _Tokens(NamedTuple):
+    """All tokens of all documents, in order.
+
+    `numbers` are word numbers, or UNKNOWN_WORD or UNKNOWN_SYMBOL; (n_tokens,). `lengths` counts each document's tokens;
+    (n_documents,).
+    """
+
+    vocabulary: Vocabulary
+    numbers: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+    @property
+    def documents(self) -> NDArray[np.int64]:
+        """The document of each token."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+
+class _Neighbours(NamedTuple):
+    """Pairs of neighbouring words, (n_pairs, 2), and the document of each."""
+
+    words: NDArray[np.int64]
+    documents: NDArray[np.int64]
+
+
+def _number_tokens(texts: list[str], tokenizer: AnyTokenizer, vocabulary: Vocabulary | None) -> _Tokens:
+    """Find the tokens of all texts and number them by the vocabulary's words, or by all words found, sorted."""
+    if vocabulary is None and worth_native_code(tokenizer, texts):
+        from tfcr.text.native_counts import number_tokens  # noqa: PLC0415 - numba loads slowly
+
+        found, numbers, lengths = number_tokens(texts, tokenizer)
+        return _Tokens(Vocabulary(found), numbers.astype(np.int64), lengths)
+    tokenize = _checked_tokenizer(tokenizer)
+    documents = [tokenize(text) for text in texts]
+    if vocabulary is None:
+        vocabulary = Vocabulary(sorted(set().union(*documents)))
     lengths = np.fromiter(map(len, documents), np.int64, len(documents))
-    known = sorted(set().union(*documents)) if vocabulary is None else vocabulary
-    numbers = dict(zip(known, range(len(known)), strict=True))
-    return CountedDocuments(known, count_matrix(documents, numbers), lengths)
-
-
-def worth_compiled_code(tokenizer: AnyTokenizer, texts: Sequence[str]) -> TypeGuard[Tokenizer]:
-    """Tell whether texts are many enough for compiled code, and it knows the tokeniser."""
-    return (
-        isinstance(tokenizer, Tokenizer) and tokenizer.table is not None and sum(map(len, texts)) >= WORTH_COMPILED_CODE
+    known = vocabulary.word_numbers
+    found_numbers = (
+        known[token] if token in known else UNKNOWN_SYMBOL if is_symbol(token) else UNKNOWN_WORD
+        for tokens in documents
+        for token in tokens
     )
+    return _Tokens(vocabulary, np.fromiter(found_numbers, np.int64, int(lengths.sum())), lengths)
 
 
-def checked_tokenizer(tokenizer: AnyTokenizer) -> Callable[[str], list[str]]:
-    """Return a tokeniser that gives lists of strings, or says why it does not."""
+def _checked_tokenizer(tokenizer: AnyTokenizer) -> Callable[[str], list[str]]:
+    """Return a tokeniser that gives lists of strings, or raises InputError."""
     if isinstance(tokenizer, Tokenizer):
         return tokenizer
     return lambda text: check_tokens(tokenizer(text), tokenizer)
 
 
-def count_matrix(documents: list[list[str]], numbers: dict[str, int]) -> sp.csr_array:
-    """Count numbered tokens: drop the unknown ones, add up what occurs twice in a document."""
-    size = sum(map(len, documents))
-    columns = np.fromiter((numbers.get(token, -1) for tokens in documents for token in tokens), np.int32, size)
-    rows = np.repeat(np.arange(len(documents), dtype=np.int32), [len(tokens) for tokens in documents])
-    known = columns >= 0
-    ones = np.ones(int(known.sum()), np.int32)
-    return sp.coo_array((ones, (rows[known], columns[known])), shape=(len(documents), len(numbers))).tocsr()
+def _neighbours(tokens: _Tokens, skipped: NDArray[np.bool_]) -> _Neighbours:
+    """Return the pairs of known words with nothing but skipped tokens between them."""
+    joined = ~skipped[tokens.numbers]
+    numbers, documents = tokens.numbers[joined], tokens.documents[joined]
+    both = (documents[1:] == documents[:-1]) & (numbers[1:] >= 0) & (numbers[:-1] >= 0)
+    return _Neighbours(np.stack([numbers[:-1], numbers[1:]], axis=1)[both], documents[:-1][both])
+
+
+def _common_bigrams(neighbours: _Neighbours, n_words: int) -> NDArray[np.int32]:
+    """Return the different pairs, sorted, that more than one document holds."""
+    keys = neighbours.words[:, 0] * n_words + neighbours.words[:, 1]
+    order = np.argsort(keys, kind="stable")  # documents stay in their order
+    keys, documents = keys[order], neighbours.documents[order]
+    again = keys[1:][(keys[1:] == keys[:-1]) & (documents[1:] != documents[:-1])]
+    common = again[np.diff(again, prepend=-1) != 0]
+    return np.stack(np.divmod(common, max(n_words, 1)), axis=1).astype(np.int32)
+
+
+def _count_with_bigrams(tokens: _Tokens, neighbours: _Neighbours, vocabulary: Vocabulary) -> CountedDocuments:
+    documents = np.concatenate([tokens.documents, neighbours.documents])
+    terms = np.concatenate([tokens.numbers, vocabulary.find_bigrams(neighbours.words)])
+    shape = len(tokens.lengths), len(vocabulary)
+    return CountedDocuments(vocabulary, _count_matrix(documents, terms, shape), tokens.lengths)

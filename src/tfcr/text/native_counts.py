@@ -1,7 +1,10 @@
-"""The fast path of counting: tokens found and counted in UTF-8 bytes by compiled code, on several threads.
+"""Counting by compiled code: tokens are found and counted in UTF-8 bytes, on several threads.
 
-It gives the same words, order and counts as the plain path; a text becomes bytes by the tokeniser's own `prepare`, so
-that lower-casing and composing are Python's.
+It gives the same words, in the same order, with the same counts as plain Python. A text becomes bytes by the
+tokeniser's own `prepare`, so that lower-casing and Unicode normalisation are Python's.
+
+    texts --_batches--> bytes of some documents --count_documents (kernel)--> Batch: entries of word number and count
+          each thread has a ByteCounter with a hash table of its own; _merge_words unites their vocabularies at the end
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,72 +19,72 @@ from numpy.typing import NDArray
 
 from tfcr.system.hardware import n_threads
 from tfcr.system.native import SEEN, count_documents, fill_bigram_slots, fill_slots, merge_terms
-from tfcr.system.packed_strings import bigram_numbers, decode_some, encode_words, sort_words
-from tfcr.text.tokenizers import ONE_TOKEN, AnyTokenizer, Tokenizer, bigrams_hold_symbols, gives_symbols, is_symbol
+from tfcr.system.packed_strings import decode_some, encode_words, sort_words
+from tfcr.text.documents import skipped_in_bigrams
+from tfcr.text.tokenizers import ONE_TOKEN, Tokenizer
+from tfcr.text.vocabulary import Vocabulary
 
 T = TypeVar("T", bound=np.generic)
 
 BATCH_CHARACTERS = 1 << 20
-"""Texts counted by one call of compiled code: small enough that Ctrl-C need not wait, and for the processor's cache."""
-
-
+"""Characters counted by one call of compiled code: few enough for the processor's cache and for Ctrl-C to be heard."""
 BATCH_WORDS = 1 << 17
+"""Words of a long list looked up by one call."""
 MAX_DOCUMENTS = 1 << 30
-"""After so many documents, their numbers begin anew."""
+"""Document numbers start from 0 again after this many, to stay within int32."""
 MARGIN = 8
-"""Bytes that the arena has beyond its last word: compiled code reads eight at a time."""
-
-
-@dataclass(frozen=True)
-class CountedBytes:
-    """Words, counts (n_documents, n_words) and lengths (n_documents,), as in CountedDocuments."""
-
-    words: Sequence[str]
-    matrix: sp.csr_array
-    lengths: NDArray[np.int64]
+"""Bytes of the arena beyond its last word: compiled code reads eight at a time."""
 
 
 def count_bytes(
-    texts: Sequence[str], tokenizer: Tokenizer, vocabulary: Sequence[str] | None = None, threads: int | None = None
-) -> CountedBytes:
-    """Count the words of texts with a tokeniser that has a table of actions."""
-    lexicon = None if vocabulary is None else Lexicon.of(vocabulary)
+    texts: Sequence[str], tokenizer: Tokenizer, words: Sequence[str] | None = None, threads: int | None = None
+) -> tuple[Sequence[str], sp.csr_array, NDArray[np.int64]]:
+    """Count the words of texts with a tokeniser that has a table of actions.
+
+    Returns
+    -------
+    words, matrix, lengths
+        The words given, or all words found, sorted; counts int32 (n_documents, n_words); tokens of each document.
+    """
+    lexicon = None if words is None else Lexicon.of(words)
     counters, batches = _count_parts(lambda: ByteCounter(tokenizer, lexicon), texts, threads)
-    if vocabulary is not None:
-        return _joined(vocabulary, [batch for some in batches for batch in some])
-    words, places = _sorted_union(counters)
+    if words is not None:
+        return words, *_concatenated([batch for part in batches for batch in part], len(words))
+    found, numbers = _merge_words(counters)
     renumbered = [
-        batch._replace(words=place[batch.words]) for place, some in zip(places, batches, strict=True) for batch in some
+        batch._replace(words=number[batch.words])
+        for number, part in zip(numbers, batches, strict=True)
+        for batch in part
     ]
-    return _joined(words, renumbered)
+    return found, *_concatenated(renumbered, len(found))
 
 
 def number_tokens(
     texts: Sequence[str], tokenizer: Tokenizer, threads: int | None = None
 ) -> tuple[Sequence[str], NDArray[np.int32], NDArray[np.int64]]:
-    """Return the words, the number of every token's word, and the tokens of each document."""
+    """Return all words, sorted; the number of every token's word, in order; and the tokens of each document."""
     counters, batches = _count_parts(lambda: ByteCounter(tokenizer, None, merging=False), texts, threads)
-    words, places = _sorted_union(counters)
-    numbers = [place[batch.words] for place, some in zip(places, batches, strict=True) for batch in some]
-    lengths = [batch.lengths for some in batches for batch in some]
+    words, renumbered = _merge_words(counters)
+    numbers = [number[batch.words] for number, part in zip(renumbered, batches, strict=True) for batch in part]
+    lengths = [batch.lengths for part in batches for batch in part]
     nothing = np.zeros(0, np.int64)
     return words, np.concatenate([nothing.astype(np.int32), *numbers]), np.concatenate([nothing, *lengths])
 
 
 def find_words(words: Sequence[str], text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each word stands in a long list of different words, given by their bytes; -1 where it does not.
+    """Return the position of each word in a long list of different words, given by their bytes; -1 where missing.
 
-    The list is gone through once, and nothing of it is kept: it may be larger than memory.
+    One pass over the list, which may be larger than memory; nothing of it is kept.
     """
-    places = np.full(len(words), -1, np.int64)
+    positions = np.full(len(words), -1, np.int64)
     counter = ByteCounter(ONE_TOKEN, Lexicon.of(words), merging=False)
     for start in range(0, len(offsets) - 1, BATCH_WORDS):
         bounds = np.asarray(offsets[start : start + BATCH_WORDS + 1])
         some = np.array(text[bounds[0] : bounds[-1]])
         some.setflags(write=False)
         batch = counter.count_bytes(some, bounds - bounds[0])
-        places[batch.words] = start + np.flatnonzero(np.diff(batch.starts))
-    return places
+        positions[batch.words] = start + np.flatnonzero(np.diff(batch.starts))
+    return positions
 
 
 def _count_parts(
@@ -104,7 +107,7 @@ def each_part(
     size: int,
     threads: int | None = None,
 ) -> None:
-    """Call ``work(counter, start, end)`` for as many parts of ``range(size)`` as there are threads, each on one."""
+    """Split ``range(size)`` among threads and call ``work(counter, start, end)`` on each, with a counter of its own."""
     workers = max(1, min(threads or n_threads(), size))
     bounds = np.linspace(0, size, workers + 1).astype(int).tolist()
     counters = [make_counter() for _ in range(workers)]
@@ -119,9 +122,15 @@ def each_part(
             raise
 
 
+# what compiled code looks words and bigrams up in ------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Lexicon:
-    """Words as compiled code looks them up: their bytes, where each starts, and a hash table of them."""
+    """Words as compiled code looks them up.
+
+    ["so", "good"] become the arena ``so good`` without the space, the offsets [0, 2, 6], and a hash table.
+    """
 
     arena: NDArray[np.uint8]
     offsets: NDArray[np.int64]
@@ -135,8 +144,28 @@ class Lexicon:
         return cls(arena, offsets.astype(np.int64), _slots_of(arena, offsets.astype(np.int64), 4 * len(words)))
 
 
+@dataclass(frozen=True)
+class BigramLexicon:
+    """Bigrams as compiled code looks them up: a hash table by word numbers, and the mask of skipped words."""
+
+    slots: NDArray[np.int64]
+    n_terms: int
+    skipped: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, tokenizer: Tokenizer) -> "BigramLexicon":
+        """Make it from a vocabulary, whose terms keep their numbers."""
+        slots = np.zeros((1 << max(10, (2 * len(vocabulary.bigrams)).bit_length()), 2), np.int64)
+        fill_bigram_slots(vocabulary.bigrams, vocabulary.n_words, slots)
+        return cls(slots, len(vocabulary), skipped_in_bigrams(vocabulary, tokenizer))
+
+
 class Batch(NamedTuple):
-    """The words of some documents: entries of word and count, where each document's start, and its length."""
+    """The words of some documents, as a CSR matrix has them.
+
+    Document d holds ``counts[i]`` times the word ``words[i]`` for i from ``starts[d]`` to ``starts[d + 1]``;
+    ``lengths[d]`` counts all its tokens.
+    """
 
     starts: NDArray[np.int64]
     words: NDArray[np.int32]
@@ -144,49 +173,26 @@ class Batch(NamedTuple):
     lengths: NDArray[np.int64]
 
     def copy(self) -> "Batch":
-        """Return one that stays as it is when the counter goes on."""
+        """Return one that does not change when the counter goes on to the next batch."""
         return Batch(self.starts.copy(), self.words.copy(), self.counts.copy(), self.lengths.copy())
 
 
-@dataclass(frozen=True)
-class BigramLexicon:
-    """Pairs of words as compiled code looks them up; they are the last of `n_terms`.
-
-    `passed` tells which words they pass over, and in the last two places UNKNOWN_SYMBOL and UNKNOWN_WORD.
-    """
-
-    slots: NDArray[np.int64]
-    n_terms: int
-    passed: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, terms: Sequence[str], n_bigrams: int, tokenizer: AnyTokenizer) -> "BigramLexicon":
-        """Make it from words and then pairs of them."""
-        n_words = len(terms) - n_bigrams
-        pairs = bigram_numbers(terms, n_bigrams)
-        slots = np.zeros((1 << max(10, (2 * n_bigrams).bit_length()), 2), np.int64)
-        fill_bigram_slots(pairs.astype(np.int32), n_words, slots)
-        passed = np.array([*map(is_symbol, terms[:n_words]), True, False])
-        passing = gives_symbols(tokenizer) and not bigrams_hold_symbols(terms[n_words:])
-        return cls(slots, len(terms), passed & passing)
-
-
 class TermMerger:
-    """Counts words, and pairs of neighbouring words, from the words of documents in their order; on one thread."""
+    """Counts words and bigrams, from the words of documents in their order; on one thread."""
 
-    def __init__(self, pairs: BigramLexicon) -> None:
-        self.pairs = pairs
-        self.last = np.full((pairs.n_terms, 2), -1, np.int32)
+    def __init__(self, bigrams: BigramLexicon) -> None:
+        self.bigrams = bigrams
+        self.last = np.full((bigrams.n_terms, 2), -1, np.int32)
         self.n_documents = 0
 
     def merge(self, batch: Batch) -> Batch:
-        """Count the terms of documents that a counter gave, keeping unknown words and merging none."""
+        """Count the terms of a batch whose counter keeps unknown words and does not merge."""
         if self.n_documents + len(batch.lengths) > MAX_DOCUMENTS:
             self.last[:, SEEN], self.n_documents = -1, 0
         terms, counts = np.empty((2, 2 * len(batch.words)), np.int32)
         starts = np.zeros_like(batch.starts)
         merge_terms(
-            batch.starts, batch.words, self.n_documents, self.pairs.passed, self.pairs.slots, self.last,
+            batch.starts, batch.words, self.n_documents, self.bigrams.skipped, self.bigrams.slots, self.last,
             terms, counts, starts,
         )  # fmt: skip
         self.n_documents += len(batch.lengths)
@@ -194,10 +200,19 @@ class TermMerger:
 
 
 class ByteCounter:
-    """Counts documents on one thread; without a lexicon, its words grow from batch to batch.
+    """Counts documents on one thread.
 
-    Without `merging`, a word that a document holds twice has two entries there: enough for sums, and quicker. If it is
-    `keeping` unknown words, these have entries of UNKNOWN_WORD or UNKNOWN_SYMBOL.
+    Parameters
+    ----------
+    tokenizer
+        One with a table of actions.
+    lexicon
+        The words to count. Without one, every new word gets the next number.
+    merging
+        Whether a word that occurs twice in a document makes one entry with count 2, or two entries: enough for sums,
+        and faster.
+    keeping
+        Whether unknown words make entries, of UNKNOWN_WORD or UNKNOWN_SYMBOL, so that neighbours are known.
     """
 
     def __init__(
@@ -218,7 +233,7 @@ class ByteCounter:
         self.found = np.empty(0, np.uint8)
 
     def count(self, texts: Sequence[str]) -> Iterator[Batch]:
-        """Count texts, batch by batch; a batch is gone when the next one comes."""
+        """Count texts batch by batch; a batch is overwritten by the next."""
         for batch in _batches(texts):
             if self.stopped:
                 return
@@ -228,7 +243,7 @@ class ByteCounter:
             yield self.count_bytes(np.frombuffer(b"".join(encoded), np.uint8), starts)
 
     def known_tokens(self, batch: Batch) -> NDArray[np.int64]:
-        """Return how many tokens of each document are known."""
+        """Return the number of known tokens of each document."""
         entries = np.diff(batch.starts)
         if not (self.merging or self.keeping):
             return entries
@@ -236,18 +251,18 @@ class ByteCounter:
         return np.where(entries > 0, np.add.reduceat(known, batch.starts[:-1]), 0)
 
     def number_words(self, other: "ByteCounter") -> NDArray[np.int32]:
-        """Take in the words of another counter, and return the number of each here: a word is a text of one token."""
+        """Add the words of another counter, and return their numbers here: each word is counted as a document."""
         text, offsets = other.known_words()
-        text.setflags(write=False)  # as all texts are: compiled code is made for one kind of array
+        text.setflags(write=False)  # like all texts: compiled code is specialised to read-only arrays
         return self.count_bytes(text, offsets).words.copy()
 
     def known_words(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return the bytes of the words, one after the other, and where each starts; the last start is the end."""
+        """Return the bytes of all words and their offsets; (n_words + 1,)."""
         offsets = self.offsets[: self.n_words + 1]
         return self.arena[: offsets[-1]], offsets
 
     def count_bytes(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> Batch:
-        """Count texts given by their bytes, one after the other, and where each starts; the last start is the end."""
+        """Count documents given by their bytes and offsets; (n_documents + 1,)."""
         n_documents = len(starts) - 1
         longest = int(np.diff(starts).max(initial=0))
         self._make_room(longest, len(text) + 1)
@@ -271,10 +286,10 @@ class ByteCounter:
         return Batch(entry_starts, words[: state[1]], counts[: state[1]], lengths)
 
     def _make_room(self, longest: int, n_entries: int) -> None:
-        """Make room for the tokens of one document and the entries of all; kept, since new pages of memory are slow."""
+        """Make room for the tokens of the longest document and all entries; reused, since new pages are slow."""
         if longest + MARGIN > len(self.found):
             self.found = np.zeros(2 * longest + MARGIN, np.uint8)
-            self.sizes = np.empty(len(self.found), np.int64)  # signs and words in turn: a token for each byte
+            self.sizes = np.empty(len(self.found), np.int64)  # words and symbols in turn: a token per byte
             self.keys = np.empty((len(self.found), 2), np.uint64)
         if n_entries > self.entries.shape[1]:
             self.entries = np.empty((2, n_entries), np.int32)
@@ -282,7 +297,7 @@ class ByteCounter:
             self._make_room_for_words(longest)
 
     def _make_room_for_words(self, document_bytes: int) -> None:
-        """Grow what the words of the next document might not fit into, to twice its size."""
+        """Double what the words of the next document might not fit into."""
         used, needed = int(self.offsets[self.n_words]), self.n_words + document_bytes
         if used + document_bytes + MARGIN > len(self.arena):
             self.arena = _grown(self.arena, 2 * (used + document_bytes) + (1 << 16))
@@ -312,19 +327,21 @@ def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         yield texts[start:]
 
 
-def _joined(words: Sequence[str], batches: Sequence[Batch]) -> CountedBytes:
-    """Put batches one after the other."""
+def _concatenated(batches: Sequence[Batch], n_words: int) -> tuple[sp.csr_array, NDArray[np.int64]]:
+    """Return batches one after the other as a matrix, and the lengths of all documents."""
     indptr = np.cumsum(np.concatenate([np.zeros(1, np.int64), *(np.diff(batch.starts) for batch in batches)]))
     data = np.concatenate([np.zeros(0, np.int32), *(batch.counts for batch in batches)])
     indices = np.concatenate([np.zeros(0, np.int32), *(batch.words for batch in batches)])
     small = len(data) < np.iinfo(np.int32).max
-    matrix = sp.csr_array((data, indices, indptr.astype(np.int32) if small else indptr), (len(indptr) - 1, len(words)))
-    lengths = np.concatenate([np.zeros(0, np.int64), *(batch.lengths for batch in batches)])
-    return CountedBytes(words, matrix, lengths)
+    matrix = sp.csr_array((data, indices, indptr.astype(np.int32) if small else indptr), (len(indptr) - 1, n_words))
+    return matrix, np.concatenate([np.zeros(0, np.int64), *(batch.lengths for batch in batches)])
 
 
-def _sorted_union(counters: Sequence[ByteCounter]) -> tuple[list[str], list[NDArray[np.int32]]]:
-    """Return the words of all counters, sorted by code point, and where the words of each went."""
+def _merge_words(counters: Sequence[ByteCounter]) -> tuple[list[str], list[NDArray[np.int32]]]:
+    """Return the words of all counters, sorted by code point, and the new numbers of each counter's words.
+
+    Two counters with [good, so] and [so, bad] give [bad, good, so] and the numbers [1, 2] and [2, 0].
+    """
     if not counters:
         return [], []
     first, *others = counters

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError, MissingExtraError, look_up
+from tfcr.kernels.actions import ALONE, END, KEEP, MORE, SKIP, SYMBOL
 from tfcr.text.unicode import ALONE_LETTERS, GAPS, marks
 
 DEFAULT_TOKENIZER = "words"
@@ -112,11 +113,6 @@ def resolve_tokenizer(tokenizer: str | AnyTokenizer) -> AnyTokenizer:
 def gives_symbols(tokenizer: AnyTokenizer) -> bool:
     """Tell whether some tokens are signs."""
     return isinstance(tokenizer, Tokenizer) and tokenizer.symbols
-
-
-def bigrams_hold_symbols(pairs: Iterable[str]) -> bool:
-    """Tell whether signs are taken for words in pairs, "one two", as the first models with pairs took them."""
-    return any(is_symbol(word) for pair in pairs for word in pair.split(" "))
 
 
 def tokenizer_name(tokenizer: str | AnyTokenizer) -> str:
@@ -297,8 +293,6 @@ def _may_compose(before: str, character: str) -> bool:
 
 # tables for compiled code ------------------------------------------------------------------------------------------
 
-_END, _MORE, _KEEP, _SKIP, _SYMBOL, _ALONE = 0, 1, 2, 3, 4, 5
-
 
 @cache
 def _all_characters() -> str:
@@ -316,22 +310,22 @@ def _table(default: int, *rules: tuple[str, int]) -> bytes:
 
 @cache
 def _paper_table() -> bytes:
-    return _table(_SKIP, (r"\s", _END), (r"[^\W_]", _KEEP))
+    return _table(SKIP, (r"\s", END), (r"[^\W_]", KEEP))
 
 
 @cache
 def _words_table() -> bytes:
-    return _table(_END, (f"[{marks()}]", _MORE), (r"\w", _KEEP))
+    return _table(END, (f"[{marks()}]", MORE), (r"\w", KEEP))
 
 
 @cache
 def _symbols_table() -> bytes:
-    return _table(_SYMBOL, (f"[{GAPS}]", _END), (f"[{marks()}]", _MORE), (r"\w", _KEEP), (f"[{ALONE_LETTERS}]", _ALONE))
+    return _table(SYMBOL, (f"[{GAPS}]", END), (f"[{marks()}]", MORE), (r"\w", KEEP), (f"[{ALONE_LETTERS}]", ALONE))
 
 
 @cache
 def _keep_all() -> bytes:
-    return _table(_KEEP)
+    return _table(KEEP)
 
 
 def _one_token_locate(text: str) -> Iterator[Token]:
@@ -340,7 +334,7 @@ def _one_token_locate(text: str) -> Iterator[Token]:
 
 @cache
 def _whitespace_table() -> bytes:
-    return _table(_KEEP, (r"\s", _END))
+    return _table(KEEP, (r"\s", END))
 
 
 ONE_TOKEN = Tokenizer("one token", lambda text: [text] * bool(text), _one_token_locate, lower=False, table=_keep_all)

@@ -1,4 +1,4 @@
-"""Our records as plain arrays and JSON, and back, with every check that a file from elsewhere needs."""
+"""Word tables, counts and classes as plain arrays and JSON, and back, with every check that a foreign file needs."""
 
 from typing import Any
 
@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from tfcr.errors import InputError, ModelError
 from tfcr.features.blocks import AVERAGINGS
-from tfcr.system.packed_strings import bigram_numbers, decode_words, encode_words
+from tfcr.system.packed_strings import decode_words, encode_words
 from tfcr.text.class_counts import ClassCounts, Labels
+from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.format import Arrays
 from tfcr.trained.word_table import WordTable
 
@@ -28,7 +29,7 @@ def write_classes(classes: Labels) -> dict[str, Any]:
 
 
 def read_classes(stored: dict[str, Any]) -> Labels:
-    """Return the classes with the type they had."""
+    """Return the classes with their type."""
     kind = _LABEL_KINDS.get(stored["type"])
     if kind is None or not isinstance(stored["values"], list) or len(stored["values"]) < 2:
         raise ModelError("its classes cannot be read")
@@ -37,50 +38,64 @@ def read_classes(stored: dict[str, Any]) -> Labels:
 
 def write_table(table: WordTable) -> Arrays:
     """Return a word table as arrays."""
-    text, offsets = encode_words(table.words)
+    text, offsets = encode_words(table.vocabulary.words)
     return {
         "words.text": text,
         "words.offsets": offsets,
+        "bigrams": table.vocabulary.bigrams,
         **_write_sparse("scores", table.scores),
         "outputs": table.outputs,
         "divisors": table.divisors,
-        **_write_sparse("masses", table.masses),
+        **_write_sparse("divisor_weights", table.divisor_weights),
         "typical": table.typical,
         "frequencies": table.frequencies,
         "intercepts": table.intercepts,
     }
 
 
-def read_table(arrays: Arrays, averagings: tuple[str, ...], n_classes: int, n_bigrams: int = 0) -> WordTable:
+def read_table(arrays: Arrays, averagings: tuple[str, ...], n_outputs: int) -> WordTable:
     """Return the word table of some arrays; every number that will be used as an index is checked."""
-    words = _read_words(arrays)
-    _check_pairs(words, n_bigrams)
-    n_outputs = 1 if n_classes == 2 else n_classes
+    vocabulary = _read_vocabulary(arrays)
     n_columns = len(_get(arrays, "outputs", "i", (None,)))
-    n_divisors = len(averagings)
+    n_terms, n_divisors = len(vocabulary), len(averagings)
     if not set(averagings) <= set(AVERAGINGS):
         raise ModelError(f"it averages by {', '.join(averagings)}, and known are {', '.join(AVERAGINGS)}")
     return WordTable(
-        words=words,
-        scores=_read_sparse(arrays, "scores", (len(words), n_columns)),
+        vocabulary=vocabulary,
+        scores=_read_sparse(arrays, "scores", (n_terms, n_columns)),
         outputs=_indices(arrays, "outputs", n_columns, n_outputs),
         divisors=_indices(arrays, "divisors", n_columns, n_divisors),
-        masses=_read_sparse(arrays, "masses", (len(words), n_divisors)),
+        divisor_weights=_read_sparse(arrays, "divisor_weights", (n_terms, n_divisors)),
         averagings=averagings,
         typical=_get(arrays, "typical", "f", (n_divisors,)),
-        frequencies=_get(arrays, "frequencies", "f", (len(words),)),
+        frequencies=_get(arrays, "frequencies", "f", (n_terms,)),
         intercepts=_get(arrays, "intercepts", "f", (n_outputs,)),
-        n_bigrams=n_bigrams,
     )
 
 
-def _check_pairs(words: list[str], n_bigrams: object) -> None:
-    if type(n_bigrams) is not int or not 0 <= n_bigrams <= len(words):
-        raise ModelError(f"it says that {n_bigrams!r} of its {len(words)} terms are bigrams")
+def _read_vocabulary(arrays: Arrays) -> Vocabulary:
+    words = _read_words(arrays)
+    bigrams = _get(arrays, "bigrams", "i", (None, 2))
+    if len(bigrams) and (bigrams.min() < 0 or bigrams.max() >= len(words)):
+        raise ModelError("the array 'bigrams' points outside of its words")
+    return Vocabulary(words, bigrams.astype(np.int32))
+
+
+def upgrade_table(arrays: Arrays, n_bigrams: object) -> Arrays:
+    """Return a table of schema 1 or 2 as one of schema 3: the last words of its list were bigrams, "one two"."""
+    terms = _read_words(arrays)
+    if type(n_bigrams) is not int or not 0 <= n_bigrams <= len(terms):
+        raise ModelError(f"it says that {n_bigrams!r} of its {len(terms)} terms are bigrams")
+    words, names = terms[: len(terms) - n_bigrams], terms[len(terms) - n_bigrams :]
+    numbers = dict(zip(words, range(len(words)), strict=True))
     try:
-        bigram_numbers(words, n_bigrams)
-    except InputError as error:
-        raise ModelError(str(error)) from None
+        pairs = [(numbers[one], numbers[two]) for one, two in (name.split(" ") for name in names)]
+    except (KeyError, ValueError):
+        raise ModelError("it has bigrams that are not made of two of its words") from None
+    text, offsets = encode_words(words)
+    renamed = {key.replace("masses", "divisor_weights"): array for key, array in arrays.items()}
+    bigrams = np.array(pairs, np.int32).reshape(-1, 2)
+    return {**renamed, "words.text": text, "words.offsets": offsets, "bigrams": bigrams}
 
 
 def write_counts(counts: ClassCounts) -> Arrays:

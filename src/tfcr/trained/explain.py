@@ -1,4 +1,4 @@
-"""Why a text got its label: what each word adds to each class's score."""
+"""Why a text got its label: what each term adds to each class's score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.decision import Decision, Labels, best_class, class_scores
 from tfcr.errors import InputError
-from tfcr.text.class_counts import Labels
-from tfcr.text.tokenizers import AnyTokenizer, Token, token_spans
+from tfcr.text.documents import count_terms, skipped_in_bigrams
+from tfcr.text.tokenizers import AnyTokenizer, Token, is_symbol, token_spans
+from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.word_table import WordTable
-
-Spans = dict[str, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
 class WordContribution:
-    """A word of the text, what it adds to each class's score, and where it stands in the text."""
+    """A term of the text, what it adds to each class's score, and where it stands in the text."""
 
     word: str
     count: int
@@ -30,7 +30,7 @@ class WordContribution:
 class Explanation:
     """An exact account of the scores of one text: ``baseline + Σ contributions = scores``.
 
-    It accounts for this score and forecasts no other: without a word, the others' shares change too.
+    It explains this score; it does not predict what the score would be without a word.
 
     Attributes
     ----------
@@ -41,14 +41,14 @@ class Explanation:
     classes
         All classes, sorted.
     scores
-        One for each class; of two classes, one is the other's negative.
+        One per class; of two classes, one is the negative of the other.
     baseline
-        What no word adds. Where blocks are averaged by weights, it is the score of an average training document, and
-        each word's part is how far it leads away from that.
+        The score without any word. If blocks are averaged by weights, it is the score of an average training document,
+        and the contribution of a word is how far it leads away from that.
     words
-        The known words of the text, the one that speaks most for the label first.
+        The known terms of the text, by decreasing contribution to the label.
     unknown
-        The words that the model does not know; they add nothing.
+        The words that are not in the vocabulary; they add nothing.
     """
 
     text: str
@@ -60,13 +60,15 @@ class Explanation:
     unknown: tuple[str, ...]
 
     def contributions(self, label: Any = None) -> dict[str, float]:
-        """Return what each word adds to the score of a class, by default the predicted one."""
-        number = self._number(self.label if label is None else label)
-        found = {word.word: float(word.contributions[number]) for word in self.words}
+        """Return what each term adds to the score of a class, by default the predicted one; largest first."""
+        number = self._position(self.label if label is None else label)
+        found: dict[str, float] = {}
+        for word in self.words:  # a tokeniser may give a word that is spelled like a bigram of two others
+            found[word.word] = found.get(word.word, 0.0) + float(word.contributions[number])
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def __str__(self) -> str:
-        number = self._number(self.label)
+        number = self._position(self.label)
         lines = [
             f"{self.label}  {self.scores[number]:+.3f}",
             f"  {self.baseline[number]:+.3f}  (no word)",
@@ -77,71 +79,68 @@ class Explanation:
             lines.append(f"  not known: {', '.join(self.unknown)}")
         return "\n".join(lines)
 
-    def _number(self, label: Any) -> int:
-        found = np.flatnonzero(self.classes == label)
-        if not len(found):
-            raise InputError(f"unknown class {label!r}; known: {', '.join(map(str, self.classes.tolist()))}")
-        return int(found[0])
+    def _position(self, label: Any) -> int:
+        return Decision(self.classes, "softmax").position(label)
 
 
-def explain_text(text: str, table: WordTable, classes: Labels, tokenizer: AnyTokenizer) -> Explanation:
-    """Account for the scores of one text, word by word."""
+def explain_text(text: str, table: WordTable, decision: Decision, tokenizer: AnyTokenizer) -> Explanation:
+    """Explain the scores of one text, term by term."""
     if not isinstance(text, str):
         raise InputError(f"found {type(text).__name__}; expected one text, a string")
-    document = table.count([text], tokenizer)
-    rows, contributions = table.contributions(document.matrix, int(document.lengths[0]))
-    scores = _per_class(table.decision(document))[0]
-    parts = _per_class(contributions)
+    document = count_terms([text], tokenizer, table.vocabulary)
+    terms, contributions = table.contributions(document.matrix, int(document.lengths[0]))
+    scores = table.decision(document)
     tokens = token_spans(tokenizer, text)
-    of_words, uses_bigrams = _spans_of_words(tokens), _spans_of_pairs(tokens, table, tokenizer)
-    spans = [(of_words if row < table.known.n_words else uses_bigrams).get(table.words[row], ()) for row in rows]
+    spans = _spans_of_terms(tokens, table.vocabulary, tokenizer)
     words = [
-        WordContribution(table.words[row], int(count), part, tuple(where))
-        for row, count, part, where in zip(rows, document.matrix.data, parts, spans, strict=True)
+        WordContribution(table.vocabulary.name(term), int(count), part, tuple(spans.get(term, ())))
+        for term, count, part in zip(terms.tolist(), document.matrix.data, class_scores(contributions), strict=True)
     ]
-    best = int(np.argmax(scores))
+    best = int(best_class(scores)[0])
     words.sort(key=lambda word: (-word.contributions[best], word.word))
-    known = {word.word for word in words}
+    known = table.vocabulary.word_numbers
     return Explanation(
         text=text,
-        label=classes.tolist()[best],
-        classes=classes,
-        scores=scores,
-        baseline=_per_class(table.intercepts[None])[0],
+        label=decision.classes.tolist()[best],
+        classes=decision.classes,
+        scores=class_scores(scores)[0],
+        baseline=class_scores(table.intercepts),
         words=tuple(words),
         unknown=tuple(dict.fromkeys(token for token, _, _ in tokens if token not in known)),
     )
 
 
-def top_words(table: WordTable, classes: Labels, n: int) -> dict[Any, list[tuple[str, float]]]:
-    """Return, for each class, the words that raise its score most over the training documents."""
-    scores = _per_class(table.influences())
-    best = np.argsort(-scores, axis=0, kind="stable")[:n]
+def top_words(table: WordTable, decision: Decision, n: int) -> dict[Any, list[tuple[str, float]]]:
+    """Return, for each class, the terms that raise its score most over the training documents."""
+    influences = class_scores(table.influences())
+    best = np.argsort(-influences, axis=0, kind="stable")[:n]
     return {
-        label: [(table.words[row], float(scores[row, number])) for row in best[:, number]]
-        for number, label in enumerate(classes.tolist())
+        label: [(table.vocabulary.name(term), float(influences[term, number])) for term in best[:, number].tolist()]
+        for number, label in enumerate(decision.classes.tolist())
     }
 
 
-def _per_class(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return one column for each class: the one output of two classes shows both signs."""
-    return np.concatenate([-scores, scores], axis=1) if scores.shape[1] == 1 else scores
+def _spans_of_terms(
+    tokens: Sequence[Token], vocabulary: Vocabulary, tokenizer: AnyTokenizer
+) -> dict[int, list[tuple[int, int]]]:
+    """Return the positions of each known term; a bigram reaches from its first word to the end of its second.
 
-
-def _spans_of_words(found: Sequence[Token]) -> Spans:
-    """Return where each word stands."""
-    spans: Spans = {}
-    for token, start, end in found:
-        spans.setdefault(token, []).append((start, end))
-    return spans
-
-
-def _spans_of_pairs(found: Sequence[Token], table: WordTable, tokenizer: AnyTokenizer) -> Spans:
-    """Return where each pair of neighbouring words stands, from the first letter to the last."""
-    if not table.n_bigrams:
-        return {}
-    joined = table.known.joined([token for token, _, _ in found], tokenizer)
-    spans: Spans = {}
-    for one, two in pairwise(found[place] for place in joined):
-        spans.setdefault(f"{one.token} {two.token}", []).append((one.start, two.end))
+    "so good!" gives so (0, 2), good (3, 7), so good (0, 7).
+    """
+    spans: dict[int, list[tuple[int, int]]] = {}
+    numbers = [vocabulary.word_numbers.get(token.token, -1) for token in tokens]
+    for number, token in zip(numbers, tokens, strict=True):
+        spans.setdefault(number, []).append((token.start, token.end))
+    if len(vocabulary.bigrams):
+        skipped = skipped_in_bigrams(vocabulary, tokenizer)
+        unknown_skipped = skipped[-2]
+        joined = [
+            (number, token)
+            for number, token in zip(numbers, tokens, strict=True)
+            if not (skipped[number] if number >= 0 else unknown_skipped and is_symbol(token.token))
+        ]
+        pairs = list(pairwise(joined))
+        found = vocabulary.find_bigrams(np.array([(one, two) for (one, _), (two, _) in pairs]).reshape(-1, 2))
+        for term, ((_, one), (_, two)) in zip(found.tolist(), pairs, strict=True):
+            spans.setdefault(term, []).append((one.start, two.end))
     return spans

@@ -24,7 +24,7 @@ from tfcr.errors import ModelError
 from tfcr.system.files import write_file
 
 FORMAT = "tfcr-model"
-SCHEMA = 2
+SCHEMA = 3
 CONFIG, CARD, LOCK = "config.json", "README.md", ".lock"
 
 Arrays = dict[str, NDArray[Any]]

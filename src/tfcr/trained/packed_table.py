@@ -1,12 +1,27 @@
-"""The fast path of prediction: from UTF-8 bytes to scores, batch by batch, by compiled code on several threads.
+"""Prediction by compiled code: from UTF-8 bytes to scores, batch by batch, on several threads.
 
-No string is made of any token, and no matrix of any batch: the words of a few documents are counted, scored and
-forgotten. It gives the same scores as counting first, to the rounding of float32.
+No string is made of any token and no matrix of any batch: the terms of a few documents are counted, scored and
+forgotten. The scores are those of the word table, to the rounding of float32.
+
+How a table is packed, with lanes of 2 columns instead of 8, and two divisors: D0 divides the score columns a and b, D1
+the score column c:
+
+    packed column   0   1   2   3   4   5
+    holds           D0  a   b   D1  c   -       divisors start at columns 0 and 3; column 5 only fills its lane
+
+A term's lanes are those with a value other than 0; neighbouring lanes form a run:
+
+    weight in D0 only     lanes (D0 a) (b D1)    one run, columns 0 to 4    values D0 a b 0
+    weight in D1 only     lanes (b D1) (c -)     one run, columns 2 to 6    values 0 D1 c 0
+
+A term that has weight in a class adds to all of the class's columns, and common terms to all columns, so runs are long
+and the processor adds up whole lanes.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,19 +32,28 @@ from tfcr.system.native import in_threads, score_documents
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.native_counts import Batch, BigramLexicon, ByteCounter, Lexicon, TermMerger, each_part
 from tfcr.text.tokenizers import Tokenizer
+from tfcr.text.vocabulary import Vocabulary
+from tfcr.trained.word_table import WordTable
 
 LANE = 8
-"""Columns that the processor adds up at once: runs are made of whole lanes, filled with zeros."""
+"""Columns that the processor adds up at once."""
 
 
 @dataclass(frozen=True)
 class PackedTable:
-    """A word table as compiled code reads it: each word's values stand together; see `score_documents`.
+    """A word table as compiled code reads it: each term's values stand together; see `score_documents`.
 
-    Common words come first, so that what is read most lies close together; `ranks` tells where each word went.
+    Attributes
+    ----------
+    vocabulary
+        Common terms first, so that what is read most lies close together; words before bigrams.
+    ranks
+        The number of each of the table's terms in `vocabulary`; (n_terms,).
+    places, runs, values, squares, sublinear, divisors, outputs, averagings, intercepts
+        As in `score_documents`.
     """
 
-    words: Sequence[str]
+    vocabulary: Vocabulary
     ranks: NDArray[np.int32]
     places: NDArray[np.int64]
     runs: NDArray[np.int32]
@@ -40,20 +64,18 @@ class PackedTable:
     outputs: NDArray[np.int32]
     averagings: NDArray[np.float32]
     intercepts: NDArray[np.float64]
-    n_bigrams: int
-    _pairs: dict[str, BigramLexicon] = field(default_factory=dict)
+    _bigrams: dict[str, BigramLexicon] = field(default_factory=dict)
 
     def score_texts(
         self, texts: Sequence[str], tokenizer: Tokenizer, threads: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the scores of texts, (n_documents, n_outputs), and the share of their words that is not known."""
+        """Return the scores of texts, (n_documents, n_outputs), and the fraction of their tokens that are unknown."""
         decisions = np.empty((len(texts), len(self.intercepts)))
         unknown = np.empty(len(texts))
-
-        pairs = self._bigrams_of(tokenizer) if self.n_bigrams else None
+        bigrams = self._bigrams_of(tokenizer) if len(self.vocabulary.bigrams) else None
 
         def score(counter: ByteCounter, start: int, end: int) -> None:
-            merger = TermMerger(pairs) if pairs else None
+            merger = TermMerger(bigrams) if bigrams else None
             for batch in counter.count(texts[start:end]):
                 size = len(batch.lengths)
                 self._score(0, size, merger.merge(batch) if merger else batch, decisions[start : start + size])
@@ -65,7 +87,7 @@ class PackedTable:
         return decisions, unknown
 
     def score_counted(self, documents: CountedDocuments, threads: int | None = None) -> NDArray[np.float64]:
-        """Return the scores of documents counted over the words that were packed; (n_documents, n_outputs)."""
+        """Return the scores of documents counted over the table's vocabulary; (n_documents, n_outputs)."""
         decisions = np.empty((len(documents), len(self.intercepts)))
         matrix = documents.matrix
         batch = Batch(
@@ -85,83 +107,148 @@ class PackedTable:
         )  # fmt: skip
 
     def _counter(self, tokenizer: Tokenizer) -> ByteCounter:
-        """Return one that merges what is sublinear, which must be counted first, or leaves the order for pairs."""
-        merging = self.squares.shape[1] > 0 and not self.n_bigrams
-        return ByteCounter(tokenizer, self._lexicon, merging=merging, keeping=self.n_bigrams > 0)
+        """Return a counter that merges where counts enter sublinearly, or keeps the order of words for bigrams."""
+        bigrams = len(self.vocabulary.bigrams) > 0
+        merging = self.squares.shape[1] > 0 and not bigrams
+        return ByteCounter(tokenizer, self._lexicon, merging=merging, keeping=bigrams)
 
     @cached_property
     def _lexicon(self) -> Lexicon:
-        return Lexicon.of(self.words[: len(self.words) - self.n_bigrams])
+        return Lexicon.of(self.vocabulary.words)
 
     def _bigrams_of(self, tokenizer: Tokenizer) -> BigramLexicon:
-        if tokenizer.name not in self._pairs:
-            self._pairs[tokenizer.name] = BigramLexicon.of(self.words, self.n_bigrams, tokenizer)
-        return self._pairs[tokenizer.name]
+        if tokenizer.name not in self._bigrams:
+            self._bigrams[tokenizer.name] = BigramLexicon.of(self.vocabulary, tokenizer)
+        return self._bigrams[tokenizer.name]
 
 
-def pack(
-    words: Sequence[str],
-    scores: sp.csr_array,
-    outputs: NDArray[np.int64],
-    divisors: NDArray[np.int64],
-    masses: sp.csr_array,
-    averagings: Sequence[str],
-    intercepts: NDArray[np.float64],
-    frequencies: NDArray[np.float32],
-    n_bigrams: int = 0,
-) -> PackedTable:
-    """Put the mass of each divisor before its scores, and each word's values of neighbouring columns together.
+def pack(table: WordTable) -> PackedTable:
+    """Pack a word table: order its terms and columns, cut them into lanes, and join lanes to runs."""
+    order = _common_first(table)
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order))
+    layout = _layout(table)
+    lanes = _fill_lanes(table, order, layout)
+    runs, places = _join_lanes(lanes, layout)
+    sublinear = layout.divisor_order[layout.n_plain :]
+    return PackedTable(
+        vocabulary=table.vocabulary.take(order),
+        ranks=ranks,
+        places=places,
+        runs=runs,
+        values=lanes.values.ravel(),
+        squares=np.ascontiguousarray(table.divisor_weights[order][:, sublinear].toarray()),
+        sublinear=int(layout.divisor_starts[layout.n_plain]),
+        divisors=layout.divisor_starts.astype(np.int32),
+        outputs=layout.outputs,
+        averagings=np.array([AVERAGINGS[table.averagings[number]][:3] for number in layout.divisor_order], np.float32),
+        intercepts=table.intercepts,
+    )
 
-    A word that has weight in a class adds to all of the class's columns, and common words to all columns: long runs.
-    Columns whose counts are sublinear come last and begin a lane, so that no run holds both kinds.
+
+def _common_first(table: WordTable) -> NDArray[np.int64]:
+    """Return the terms in the order of their frequency; words before bigrams, so that sections stay."""
+    is_bigram = np.arange(len(table.vocabulary)) >= table.vocabulary.n_words
+    return np.lexsort((-table.frequencies, is_bigram))
+
+
+class _Layout(NamedTuple):
+    """Where the columns of a table go.
+
+    Attributes
+    ----------
+    divisor_order
+        The table's divisors, those with sublinear counts last.
+    n_plain
+        The number of divisors with plain counts.
+    divisor_starts
+        The packed column of each divisor; its scores follow. The last entry is the end; (n_divisors + 1,).
+    score_places
+        The packed column of each of the table's columns; (n_columns,).
+    outputs
+        The output of each packed column; 0 where it holds no scores.
     """
-    sublinear = np.array([AVERAGINGS[name].sublinear for name in averagings])
-    plain_first = np.argsort(sublinear, kind="stable")
-    masses, divisors = masses[:, plain_first], np.argsort(plain_first)[divisors]
-    n_plain = int((~sublinear).sum())
-    is_pair = np.arange(len(words)) >= len(words) - n_bigrams
-    common = np.lexsort((-frequencies, is_pair))  # pairs stay behind the words
-    ranks = np.empty(len(common), np.int32)
-    ranks[common] = np.arange(len(common))
-    scores, masses = scores[common], masses[common]
-    n_words, n_divisors = masses.shape
+
+    divisor_order: NDArray[np.int64]
+    n_plain: int
+    divisor_starts: NDArray[np.int64]
+    score_places: NDArray[np.int64]
+    outputs: NDArray[np.int32]
+
+    @property
+    def n_lanes(self) -> int:
+        return len(self.outputs) // LANE
+
+
+def _layout(table: WordTable) -> _Layout:
+    """Put the scores of each divisor after it; sublinear columns begin a lane, so that no run holds both kinds."""
+    sublinear = np.array([AVERAGINGS[name].sublinear for name in table.averagings])
+    divisor_order = np.argsort(sublinear, kind="stable")
+    n_plain, n_divisors = int((~sublinear).sum()), len(sublinear)
+    divisors = np.argsort(divisor_order)[table.divisors]  # of each column, in the new order
     order = np.argsort(divisors, kind="stable")
-    bounds = np.searchsorted(divisors[order], np.arange(n_divisors + 1)) + np.arange(n_divisors + 1)
-    padding = np.where(np.arange(n_divisors + 1) >= n_plain, -bounds[n_plain] % LANE, 0)
+    # the columns before a divisor: all scores of earlier divisors, and these divisors themselves
+    starts = np.searchsorted(divisors[order], np.arange(n_divisors + 1)) + np.arange(n_divisors + 1)
+    padding = np.where(np.arange(n_divisors + 1) >= n_plain, -starts[n_plain] % LANE, 0)
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order)) + divisors[order] + 1 + padding[divisors[order]]
-    bounds += padding
-    plain = sp.csr_array(masses[:, :n_plain])
-    columns = np.concatenate([bounds[plain.indices], places[scores.indices]])
-    rows = np.concatenate([_rows_of(plain), _rows_of(scores)])
-    n_lanes = -(-int(bounds[-1]) // LANE)
-    lane_of = rows * n_lanes + columns // LANE
-    used = np.zeros(n_words * n_lanes, np.bool_)
+    starts += padding
+    outputs = np.zeros(-(-int(starts[-1]) // LANE) * LANE, np.int32)
+    outputs[places] = table.outputs
+    return _Layout(divisor_order, n_plain, starts, places, outputs)
+
+
+class _Lanes(NamedTuple):
+    """The lanes of all terms that hold a value, term by term.
+
+    Attributes
+    ----------
+    numbers
+        term · n_lanes + lane, increasing; (n_used,).
+    values
+        float32 (n_used, LANE).
+    starts
+        The first lane of each term; (n_terms + 1,).
+    """
+
+    numbers: NDArray[np.int64]
+    values: NDArray[np.float32]
+    starts: NDArray[np.int64]
+
+
+def _fill_lanes(table: WordTable, order: NDArray[np.int64], layout: _Layout) -> _Lanes:
+    """Put the divisor weights and scores of each term into lanes; squares of sublinear divisors are kept elsewhere."""
+    scores = table.scores[order]
+    plain = sp.csr_array(table.divisor_weights[order][:, layout.divisor_order[: layout.n_plain]])
+    terms = np.concatenate([_rows_of(plain), _rows_of(scores)])
+    columns = np.concatenate([layout.divisor_starts[plain.indices], layout.score_places[scores.indices]])
+    lane_of = terms * layout.n_lanes + columns // LANE
+    used = np.zeros(len(order) * layout.n_lanes, np.bool_)
     used[lane_of] = True
-    lanes = np.flatnonzero(used)
-    values = np.zeros((len(lanes), LANE), np.float32)
+    numbers = np.flatnonzero(used)
+    values = np.zeros((len(numbers), LANE), np.float32)
     values[np.cumsum(used)[lane_of] - 1, columns % LANE] = np.concatenate([plain.data, scores.data])
-    value_starts = np.searchsorted(lanes, np.arange(n_words + 1) * n_lanes)
-    breaks = (np.diff(lanes, prepend=-2) != 1) | (lanes % n_lanes == bounds[n_plain] // LANE)
-    breaks[value_starts[:-1][np.diff(value_starts) > 0]] = True  # a new word, a new run
-    first = np.flatnonzero(breaks)
-    last = np.append(first[1:], len(lanes))[: len(first)] - 1
-    column_outputs = np.zeros(n_lanes * LANE, np.int32)
-    column_outputs[places] = outputs
-    return PackedTable(
-        words=[words[number] for number in common.tolist()],
-        ranks=ranks,
-        places=np.stack([np.searchsorted(first, value_starts), LANE * value_starts], axis=1),
-        runs=(LANE * np.stack([lanes[first] % n_lanes, lanes[last] % n_lanes + 1], axis=1)).astype(np.int32),
-        values=values.ravel(),
-        squares=np.ascontiguousarray(masses[:, n_plain:].toarray()),
-        sublinear=int(bounds[n_plain]),
-        divisors=bounds.astype(np.int32),
-        outputs=column_outputs,
-        averagings=np.array([AVERAGINGS[averagings[number]][:3] for number in plain_first], np.float32),
-        intercepts=intercepts,
-        n_bigrams=n_bigrams,
-    )
+    return _Lanes(numbers, values, np.searchsorted(numbers, np.arange(len(order) + 1) * layout.n_lanes))
+
+
+def _join_lanes(lanes: _Lanes, layout: _Layout) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Join neighbouring lanes to runs; a new term begins a run, and so does the first sublinear lane.
+
+    Returns
+    -------
+    runs
+        The first column of each run and the one after its last; (n_runs, 2).
+    places
+        The first run and the first value of each term; (n_terms + 1, 2).
+    """
+    first_sublinear = layout.divisor_starts[layout.n_plain] // LANE
+    begins = (np.diff(lanes.numbers, prepend=-2) != 1) | (lanes.numbers % layout.n_lanes == first_sublinear)
+    begins[lanes.starts[:-1][np.diff(lanes.starts) > 0]] = True
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(lanes.numbers))[: len(first)] - 1
+    bounds = [lanes.numbers[first] % layout.n_lanes, lanes.numbers[last] % layout.n_lanes + 1]
+    runs = (LANE * np.stack(bounds, axis=1)).astype(np.int32)
+    return runs, np.stack([np.searchsorted(first, lanes.starts), LANE * lanes.starts], axis=1)
 
 
 def _rows_of(matrix: sp.csr_array) -> NDArray[np.int64]:

@@ -1,8 +1,8 @@
-"""A trained model, collapsed to a table over words.
+"""A trained model collapsed to a table over terms.
 
-Everything before it is linear, so that each word's part in each score is known beforehand: weight × ⟨vector,
-coefficients⟩. Scoring a document adds up rows of the table and divides by sums of weights; no vectors are needed.
-And each word's part in a score is exact, not estimated.
+Everything before it is linear, so that what each term adds to each score is known in advance: weight × ⟨vector,
+coefficients⟩. Scoring a document adds up rows of the table and divides by sums of weights; no vectors are needed. The
+contribution of each term is exact, not estimated.
 """
 
 from collections.abc import Sequence
@@ -14,23 +14,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.features.blocks import AVERAGINGS, Block, as_floats, column_starts, sublinear_counts
+from tfcr.features.blocks import AVERAGINGS, Block, as_floats, column_starts, is_centred, sublinear_counts
 from tfcr.heads.base import FittedHead
-from tfcr.text.bigrams import KnownTerms
-from tfcr.text.documents import CountedDocuments, check_texts, worth_compiled_code
-from tfcr.text.tokenizers import AnyTokenizer, resolve_tokenizer
+from tfcr.text.documents import CountedDocuments, check_texts, count_terms, worth_native_code
+from tfcr.text.tokenizers import AnyTokenizer
+from tfcr.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tfcr.trained.packed_table import PackedTable
 
-WORTH_COMPILED_CODE = 200_000
-"""Words of all documents from which they are scored by compiled code; fewer are scored before it is loaded."""
+MIN_NATIVE_ENTRIES = 200_000
+"""Counts of all documents below which they are scored by scipy, sooner than compiled code is loaded."""
 CHUNK_BYTES = 1 << 26
 """About how much memory an intermediate array may take."""
 
 
 class TextScores(NamedTuple):
-    """Scores (n_documents, n_outputs), and the share of each text's words that is not known (n_documents,)."""
+    """Scores (n_documents, n_outputs), and the fraction of each text's tokens that are unknown (n_documents,)."""
 
     scores: NDArray[np.float64]
     unknown_fractions: NDArray[np.float64]
@@ -38,60 +38,60 @@ class TextScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WordTable:
-    """What each word adds to each score.
+    """What each term adds to each score.
 
-    A score is its intercept plus its columns; a column is Σ_w n(w) · scores[w] over the document's words, divided
-    by its divisor: Σ_w n(w) · masses[w], or as the divisor's averaging says, which may take 1 + log n. Where the
-    divisor is 0, the column adds nothing. A word has weight only in classes where it occurred, so both tables are
+    A score is its intercept plus its columns. A column is Σ_t n(t) · scores[t] over the document's terms, divided by
+    its divisor: Σ_t n(t) · divisor_weights[t], or as the divisor's averaging says, which may take 1 + log n for n. A
+    column whose divisor is 0 adds nothing. A word has weight only in classes where it occurred, so both tables are
     sparse.
+
+    Worked example, with one output, two columns and two divisors:
+
+        term    scores           divisor_weights      "good good film": sums     (2 · .6 + .1, .5)  = (1.3, .5)
+        good    .6    0          2     0                                divisors (2 · 2 + 1, 1)     = (5, 1)
+        film    .1   .5          1     1                                score    1.3 / 5 + .5 / 1 + intercept
 
     Attributes
     ----------
-    words
-        n_words strings.
+    vocabulary
+        The terms of the rows.
     scores
-        Sparse float32 (n_words, n_columns).
+        Sparse float32 (n_terms, n_columns).
     outputs, divisors
-        For each column, the output that it adds to and the divisor it is divided by; (n_columns,).
-    masses
-        What each word adds to each divisor; sparse float32 (n_words, n_divisors).
+        For each column, the output that it adds to and the divisor that divides it; (n_columns,).
+    divisor_weights
+        What each term adds to each divisor; sparse float32 (n_terms, n_divisors).
     averagings
         For each divisor, a name of AVERAGINGS.
     typical
         The mean of each divisor over the training documents; float32 (n_divisors,).
     frequencies
-        How often each word occurs in a training document, on average; float32 (n_words,).
+        The mean count of each term in a training document; float32 (n_terms,).
     intercepts
         float64 (n_outputs,).
-    n_bigrams
-        How many of `words`, the last ones, are pairs of neighbouring words, with a space between.
     """
 
-    words: Sequence[str]
+    vocabulary: Vocabulary
     scores: sp.csr_array
     outputs: NDArray[np.int64]
     divisors: NDArray[np.int64]
-    masses: sp.csr_array
+    divisor_weights: sp.csr_array
     averagings: tuple[str, ...]
     typical: NDArray[np.float32]
     frequencies: NDArray[np.float32]
     intercepts: NDArray[np.float64]
-    n_bigrams: int = 0
-
-    def count(self, texts: Sequence[str], tokenizer: str | AnyTokenizer) -> CountedDocuments:
-        """Count the words, and pairs of words, of texts."""
-        return self.known.count(check_texts(texts), resolve_tokenizer(tokenizer))
 
     def score_texts(self, texts: Sequence[str], tokenizer: AnyTokenizer) -> TextScores:
-        """Return the scores of texts, and how much of each is not known."""
-        if worth_compiled_code(tokenizer, texts):
-            return TextScores(*self._packed.score_texts(texts, tokenizer))
-        documents = self.count(texts, tokenizer)
+        """Return the scores of texts, and the fraction of unknown tokens."""
+        checked = check_texts(texts)
+        if worth_native_code(tokenizer, checked):
+            return TextScores(*self._packed.score_texts(checked, tokenizer))
+        documents = count_terms(checked, tokenizer, self.vocabulary)
         return TextScores(self.decision(documents), documents.unknown_fractions())
 
     def decision(self, documents: CountedDocuments, threads: int | None = None) -> NDArray[np.float64]:
-        """Return the scores of documents counted over `words`; (n_documents, n_outputs)."""
-        if documents.matrix.nnz >= WORTH_COMPILED_CODE:
+        """Return the scores of documents counted over `vocabulary`; (n_documents, n_outputs)."""
+        if documents.matrix.nnz >= MIN_NATIVE_ENTRIES:
             return self._packed.score_counted(documents, threads)
         counts = as_floats(documents.matrix)
         decisions = np.empty((counts.shape[0], len(self.intercepts)))
@@ -105,14 +105,14 @@ class WordTable:
         return decisions
 
     def contributions(self, counts: sp.csr_array, length: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return what each word of one document adds to each score, beside the intercepts.
+        """Return what each term of one document adds to each score.
 
         Returns
         -------
-        rows
-            The document's known words, by their row in the table.
+        terms
+            The numbers of the document's known terms.
         contributions
-            float64 (n_rows, n_outputs).
+            float64 (n_terms_of_document, n_outputs); with the intercepts, they add up to the scores.
         """
         one = counts.astype(np.float32)
         divisors = self._divisors(one, np.array([length]))[0, self.divisors].astype(np.float64)
@@ -122,10 +122,11 @@ class WordTable:
         return one.indices.astype(np.int64), columns @ self._adds_to
 
     def influences(self) -> NDArray[np.float64]:
-        """Return how far each word moves each score over the training documents; (n_words, n_outputs).
+        """Return how far each term moves each score over the training documents; (n_terms, n_outputs).
 
-        It is what one occurrence adds in a typical document, times the root of how often the word occurs: the spread
-        of its part if it occurs at random. (The plain mean would rank "the" first, the part alone the rarest words.)
+        It is what one occurrence adds in a typical document, times the root of the term's frequency: the standard
+        deviation of its contribution if it occurs at random. (The mean contribution would rank "the" first, that of one
+        occurrence the rarest words.)
         """
         divisors = self.typical[self.divisors].astype(np.float64)
         safe = np.where(divisors > 0, divisors, 1)
@@ -136,11 +137,13 @@ class WordTable:
         for name in set(self.averagings):
             averaging = AVERAGINGS[name]
             numbers = np.flatnonzero(np.array(self.averagings) == name)
-            divisors[:, numbers] = averaging.divisors(averaging.counts(counts), self.masses[:, numbers], lengths)
+            divisors[:, numbers] = averaging.divisors(
+                averaging.counts(counts), self.divisor_weights[:, numbers], lengths
+            )
         return divisors
 
     def _sums(self, counts: sp.csr_array) -> NDArray[np.float32]:
-        """Return the columns before they are divided; (n_documents, n_columns)."""
+        """Return the columns before division; (n_documents, n_columns)."""
         if not self._sublinear.any():
             return np.asarray((counts @ self.scores).toarray())
         sums = np.empty((counts.shape[0], len(self.outputs)), np.float32)
@@ -149,25 +152,19 @@ class WordTable:
         return sums
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be made again, when models are copied to other processes."""
-        made = "known", "_packed", "_adds_to", "_sublinear"
-        return {key: value for key, value in self.__dict__.items() if key not in made}
-
-    @cached_property
-    def known(self) -> KnownTerms:
-        """The words as they are looked up."""
-        return KnownTerms(self.words, self.n_bigrams)
+        """Leave out what can be derived, when models are copied to other processes."""
+        derived = "_packed", "_adds_to", "_sublinear"
+        return {key: value for key, value in self.__dict__.items() if key not in derived}
 
     @cached_property
     def _packed(self) -> "PackedTable":
         from tfcr.trained.packed_table import pack  # noqa: PLC0415 - numba loads slowly, and small jobs need none
 
-        parts = self.scores, self.outputs, self.divisors, self.masses, self.averagings
-        return pack(self.words, *parts, self.intercepts, self.frequencies, self.n_bigrams)
+        return pack(self)
 
     @cached_property
     def _sublinear(self) -> NDArray[np.bool_]:
-        """Whether counts enter a column sublinear; (n_columns,)."""
+        """Whether counts enter a column sublinearly; (n_columns,)."""
         return np.array([AVERAGINGS[name].sublinear for name in self.averagings])[self.divisors]
 
     @cached_property
@@ -181,37 +178,35 @@ def collapse(
 ) -> WordTable:
     """Multiply weights, vectors and coefficients into one table.
 
-    An average by weights is centred in the table itself: each word's part is how far its vector leads away from the
-    average training document, and the intercept is that document's score; a block that averages nothing is taken for
-    the average one, and adds nothing. A sum or an average by length cannot be centred so: it is left to the intercept.
+    An average by weights is centred in the table itself: the contribution of a term is how far its vector leads away
+    from the average training document, the intercept is that document's score, and an empty block adds nothing. A sum
+    or an average by length cannot be centred so: its mean goes into the intercept.
     """
-    n_words, n_outputs = len(documents.words), len(fitted.intercepts)
+    n_terms, n_outputs = len(documents.vocabulary), len(fitted.intercepts)
     intercepts = fitted.intercepts.copy()
-    scores, masses = _Columns(n_words), _Columns(n_words)
+    scores, divisor_weights = _Columns(n_terms), _Columns(n_terms)
     for block, start in zip(blocks, column_starts(blocks), strict=False):
         seen = list(range(n_outputs)) if block.output is None else [block.output]
         coefficients = fitted.coefficients[start : start + block.dimensions, seen]
         offsets = fitted.means[start : start + block.dimensions] @ coefficients
         along = coefficients if block.vectors is None else block.vectors @ coefficients.astype(np.float32)
-        centred = block.averaging == "weights"
-        mass = AVERAGINGS[block.averaging].masses(block.weights)
-        divisor = masses.add(_divisor_key(block), mass, once=True)
+        weights = AVERAGINGS[block.averaging].divisor_weights(block.weights)
+        divisor = divisor_weights.add(_divisor_key(block), weights, once=True)
         for number, output in enumerate(seen):
-            values = block.weights * (along[:, number] - (offsets[number] if centred else 0))
-            scores.add((output, divisor), values)
-        if not centred:
+            centre = offsets[number] if is_centred(block) else 0
+            scores.add((output, divisor), block.weights * (along[:, number] - centre))
+        if not is_centred(block):
             intercepts[seen] -= offsets
     table = WordTable(
-        words=documents.words,
+        vocabulary=documents.vocabulary,
         scores=scores.matrix(),
         outputs=np.array([output for output, _ in scores.numbers]),
         divisors=np.array([divisor for _, divisor in scores.numbers]),
-        masses=masses.matrix(),
-        averagings=tuple(averaging for averaging, _ in masses.numbers),
-        typical=np.zeros(len(masses.numbers), np.float32),
+        divisor_weights=divisor_weights.matrix(),
+        averagings=tuple(averaging for averaging, _ in divisor_weights.numbers),
+        typical=np.zeros(len(divisor_weights.numbers), np.float32),
         frequencies=_mean_rows(documents.matrix, sample_weight),
         intercepts=intercepts,
-        n_bigrams=documents.n_bigrams,
     )
     divisors = table._divisors(as_floats(documents.matrix), documents.lengths)
     return replace(table, typical=np.average(divisors, axis=0, weights=sample_weight).astype(np.float32))
@@ -227,10 +222,10 @@ def _mean_rows(matrix: sp.csr_array, sample_weight: NDArray[np.float64]) -> NDAr
 
 
 class _Columns:
-    """A sparse matrix in the making: columns by a key, values of the same key added up."""
+    """Builds a sparse matrix column by column; values of columns with the same key are added up."""
 
-    def __init__(self, n_words: int) -> None:
-        self.n_words = n_words
+    def __init__(self, n_terms: int) -> None:
+        self.n_terms = n_terms
         self.numbers: dict[Any, int] = {}
         self.rows: list[NDArray[np.int64]] = []
         self.columns: list[NDArray[np.int64]] = []
@@ -249,4 +244,4 @@ class _Columns:
 
     def matrix(self) -> sp.csr_array:
         entries = (np.concatenate(self.values), (np.concatenate(self.rows), np.concatenate(self.columns)))
-        return sp.coo_array(entries, shape=(self.n_words, len(self.numbers))).tocsr()
+        return sp.coo_array(entries, shape=(self.n_terms, len(self.numbers))).tocsr()

@@ -1,0 +1,139 @@
+"""The terms of a corpus, numbered once.
+
+A term is a word or a bigram, two neighbouring words. Terms are numbered section by section; a bigram is a pair of word
+numbers, so that only words are strings:
+
+    section            words                    bigrams
+    stored as          ["bad", "good", "so"]    [[2, 0], [2, 1]]
+    term number        0      1       2         3        4
+    name               bad    good    so        so bad   so good
+
+Another kind of term, such as character n-grams, is another section after these.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.text.tokenizers import is_symbol
+
+NO_BIGRAMS: NDArray[np.int32] = np.zeros((0, 2), np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Numbered terms.
+
+    Attributes
+    ----------
+    words
+        n_words different strings.
+    bigrams
+        The numbers of both words of each bigram; int32 (n_bigrams, 2).
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(["bad", "good", "so"], np.array([[2, 0], [2, 1]], np.int32))
+    >>> len(vocabulary), vocabulary.names
+    (5, ['bad', 'good', 'so', 'so bad', 'so good'])
+    >>> vocabulary.section("bigrams")
+    slice(3, 5, None)
+    """
+
+    words: Sequence[str]
+    bigrams: NDArray[np.int32] = field(default_factory=lambda: NO_BIGRAMS)
+
+    def __len__(self) -> int:
+        return self.n_words + len(self.bigrams)
+
+    @property
+    def n_words(self) -> int:
+        """The number of words, which is also the number of the first bigram."""
+        return len(self.words)
+
+    def section(self, name: str) -> slice:
+        """Return the term numbers of a section: ``words`` or ``bigrams``."""
+        return {"words": slice(0, self.n_words), "bigrams": slice(self.n_words, len(self))}[name]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """All terms as text, for people; a bigram is its words with a space between."""
+        return [self.name(number) for number in range(len(self))]
+
+    def name(self, number: int) -> str:
+        """Return one term as text."""
+        if number < self.n_words:
+            return self.words[number]
+        one, two = self.bigrams[number - self.n_words].tolist()
+        return f"{self.words[one]} {self.words[two]}"
+
+    @cached_property
+    def word_numbers(self) -> dict[str, int]:
+        """The number of each word."""
+        return dict(zip(self.words, range(self.n_words), strict=True))
+
+    @cached_property
+    def _sorted_bigrams(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Each bigram as one number, first · n_words + second, in increasing order; and their term numbers."""
+        keys = self._bigram_keys(self.bigrams)
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order + self.n_words
+
+    def _bigram_keys(self, pairs: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        return pairs[:, 0].astype(np.int64) * self.n_words + pairs[:, 1]
+
+    def find_bigrams(self, pairs: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        """Return the term number of each pair of word numbers, (n_pairs, 2); -1 where it is no term.
+
+        Examples
+        --------
+        >>> vocabulary = Vocabulary(["bad", "good", "so"], np.array([[2, 0], [2, 1]], np.int32))
+        >>> vocabulary.find_bigrams(np.array([[2, 1], [0, 1], [-1, 2]]))
+        array([ 4, -1, -1])
+        """
+        known, terms = self._sorted_bigrams
+        keys = np.where((pairs >= 0).all(axis=1), self._bigram_keys(pairs), -1)
+        at = np.searchsorted(known, keys)
+        return np.where(np.append(known, -2)[at] == keys, np.append(terms, -1)[at], -1)
+
+    @cached_property
+    def symbols(self) -> NDArray[np.bool_]:
+        """Which words are punctuation or symbols; (n_words,)."""
+        return np.fromiter(map(is_symbol, self.words), np.bool_, self.n_words)
+
+    @cached_property
+    def bigrams_hold_symbols(self) -> bool:
+        """Whether punctuation and symbols are words of bigrams, as in models of the first versions."""
+        return bool(self.symbols[self.bigrams].any())
+
+    def only_words(self) -> "Vocabulary":
+        """Return the words without bigrams."""
+        return Vocabulary(self.words) if len(self.bigrams) else self
+
+    def take(self, terms: NDArray[np.int64]) -> "Vocabulary":
+        """Return some of the terms, numbered in this order: words first, and with each bigram both of its words.
+
+        Examples
+        --------
+        >>> vocabulary = Vocabulary(["bad", "good", "so"], np.array([[2, 0], [2, 1]], np.int32))
+        >>> vocabulary.take(np.array([1, 2, 4])).bigrams.tolist()
+        [[1, 0]]
+        """
+        words, bigrams = terms[terms < self.n_words], terms[terms >= self.n_words] - self.n_words
+        renumbered = np.full(self.n_words, -1, np.int32)
+        renumbered[words] = np.arange(len(words), dtype=np.int32)
+        return Vocabulary([self.words[number] for number in words.tolist()], renumbered[self.bigrams[bigrams]])
+
+    def positions_in(self, other: "Vocabulary") -> NDArray[np.int64]:
+        """Return the number that each term has in another vocabulary, -1 where it has none; (n_terms,)."""
+        found = (other.word_numbers.get(word, -1) for word in self.words)
+        words = np.fromiter(found, np.int64, self.n_words)
+        return np.concatenate([words, other.find_bigrams(words[self.bigrams])])
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what can be derived, when models are copied to other processes."""
+        return {"words": self.words, "bigrams": self.bigrams}

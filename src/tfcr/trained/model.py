@@ -1,0 +1,199 @@
+"""TrainedModel: what is left after training. It predicts, explains, saves and loads, and needs no embeddings."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.decision import LINKS, Decision, Labels
+from tfcr.errors import InputError, ModelError, look_up
+from tfcr.text.class_counts import ClassCounts
+from tfcr.text.documents import CountedDocuments, check_texts
+from tfcr.text.tokenizers import AnyTokenizer, resolve_tokenizer
+from tfcr.trained.card import model_card
+from tfcr.trained.codec import (
+    read_classes,
+    read_counts,
+    read_table,
+    upgrade_table,
+    write_classes,
+    write_counts,
+    write_table,
+)
+from tfcr.trained.explain import Explanation, explain_text, top_words
+from tfcr.trained.format import Arrays, load_folder, save_folder
+from tfcr.trained.word_table import TextScores, WordTable
+
+RENAMED = {"pairs": "bigrams", "signs": "symbols"}
+"""Parts and tokenisers that models of schema 1 and 2 know by an older name."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A trained text classifier.
+
+    Attributes
+    ----------
+    table
+        What each term adds to each score.
+    decision
+        How scores become probabilities and labels.
+    tokenizer
+        Splits texts into tokens.
+    settings
+        The parameters that it was trained with, as JSON.
+    training
+        What it was trained on, and with which versions, as JSON.
+    counts
+        The class counts of the training texts, needed to add data later; None if they were not kept.
+    scores
+        How it scored when it was measured: a name and a figure each.
+    """
+
+    table: WordTable
+    decision: Decision
+    tokenizer: AnyTokenizer
+    settings: Mapping[str, Any]
+    training: Mapping[str, Any]
+    counts: ClassCounts | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> Labels:
+        """The classes, sorted."""
+        return self.decision.classes
+
+    def score_texts(self, texts: Iterable[str]) -> TextScores:
+        """Return the scores of texts, (n_documents, n_outputs), and the fraction of unknown tokens of each."""
+        return self.table.score_texts(check_texts(texts), self.tokenizer)
+
+    def score_counted(self, documents: CountedDocuments) -> NDArray[np.float64]:
+        """Return the scores of documents that are counted already, over any vocabulary; (n_documents, n_outputs).
+
+        A model with bigrams needs them counted: together with the training documents, which leaves out bigrams that
+        only one document holds, or by ``count_terms(texts, tokenizer, model.table.vocabulary)``.
+        """
+        if len(self.table.vocabulary.bigrams) and not len(documents.vocabulary.bigrams):
+            raise InputError(
+                "found documents counted without the bigrams that this model knows; expected them counted with these, "
+                "as count_terms(texts, tokenizer, model.table.vocabulary) does, or give the texts to predict"
+            )
+        return self.table.decision(documents.over(self.table.vocabulary))
+
+    def predict(self, texts: Iterable[str]) -> Labels:
+        """Return the class of each text."""
+        return self.decision.labels(self.score_texts(texts).scores)
+
+    def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
+        """Return a probability for each class; (n_documents, n_classes)."""
+        return self.decision.probabilities(self.score_texts(texts).scores)
+
+    def predict_with_unknown(self, texts: Iterable[str]) -> tuple[Labels, NDArray[np.float64], NDArray[np.float64]]:
+        """Return the class of each text, its probability, and the fraction of unknown tokens."""
+        found = self.score_texts(texts)
+        probabilities = self.decision.probabilities(found.scores).max(axis=1)
+        return self.decision.labels(found.scores), probabilities, found.unknown_fractions
+
+    def explain(self, text: str) -> Explanation:
+        """Return what each term of a text adds to each class's score."""
+        return explain_text(text, self.table, self.decision, self.tokenizer)
+
+    def top_words(self, n: int = 20) -> dict[Any, list[tuple[str, float]]]:
+        """Return, for each class, the terms that raise its score most over the training documents."""
+        return top_words(self.table, self.decision, n)
+
+    def save(
+        self, path: str | os.PathLike[str], *, counts: bool = True, scores: Mapping[str, float] | None = None
+    ) -> None:
+        """Write the model to a folder, replacing an older one; a reader finds the old or the new model at any moment.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        counts
+            Whether to keep the class counts, which are needed to add data later.
+        scores
+            How the model scored, for its card; by default what it has.
+        """
+        config = {
+            "settings": self.settings,
+            "classes": write_classes(self.classes),
+            "link": self.decision.link,
+            "averagings": list(self.table.averagings),
+            "training": self.training,
+            "scores": dict(self.scores if scores is None else scores),
+        }
+        data = {"table": write_table(self.table)}
+        if counts and self.counts is not None:
+            data["counts"] = write_counts(self.counts)
+        save_folder(Path(path), config, data, model_card(config))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None) -> "TrainedModel":
+        """Load a model that was saved. Nothing that the folder names is imported or run.
+
+        Parameters
+        ----------
+        path
+            The model's folder.
+        tokenizer
+            The callable that the model was trained with, if it was a callable; a model keeps only its name.
+        """
+        folder = Path(path)
+        config, data = load_folder(folder)
+        _check_tokenizer(config.get("settings"), folder, tokenizer)
+        try:
+            return _read_model(*_upgraded(config, data), tokenizer)
+        except ModelError as error:
+            raise ModelError(f"{folder} is damaged: {error}; get or save the model again") from None
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ModelError(
+                f"{folder} is damaged: its config lacks or misstates {error}; save the model again"
+            ) from None
+
+
+def _read_model(config: dict[str, Any], data: dict[str, Arrays], tokenizer: AnyTokenizer | None) -> TrainedModel:
+    settings = dict(config["settings"])
+    classes = read_classes(config["classes"])
+    look_up(LINKS, config["link"], "link")
+    decision = Decision(classes, config["link"])
+    return TrainedModel(
+        table=read_table(data["table"], tuple(config["averagings"]), decision.n_outputs),
+        decision=decision,
+        tokenizer=resolve_tokenizer(settings["tokenizer"]) if tokenizer is None else tokenizer,
+        settings=settings,
+        training=dict(config["training"]),
+        counts=read_counts(data["counts"], classes) if "counts" in data else None,
+        scores=dict(config.get("scores") or {}),
+    )
+
+
+def _upgraded(config: dict[str, Any], data: dict[str, Arrays]) -> tuple[dict[str, Any], dict[str, Arrays]]:
+    """Return a model of an older schema as one of the present schema."""
+    if config["schema"] >= 3:
+        return config, data
+    settings, training = dict(config["settings"]), dict(config["training"])
+    settings["parts"] = [RENAMED.get(part, part) for part in settings.get("parts", ["vectors"])]
+    settings["tokenizer"] = RENAMED.get(settings["tokenizer"], settings["tokenizer"])
+    training["part_weights"] = training.pop("shares", None) or {"vectors": 1.0}
+    training["part_weights"] = {RENAMED.get(part, part): weight for part, weight in training["part_weights"].items()}
+    table = upgrade_table(data["table"], config.get("pairs", 0))
+    return {**config, "settings": settings, "training": training}, {**data, "table": table}
+
+
+def _check_tokenizer(settings: Any, folder: Path, tokenizer: AnyTokenizer | None) -> None:
+    if not isinstance(settings, dict):
+        return
+    name = settings.get("tokenizer")
+    if tokenizer is not None and not (callable(tokenizer) and settings.get("own_tokenizer")):
+        raise InputError(f"found tokenizer={tokenizer!r}, but {folder} was trained with {name!r}; leave it out")
+    if settings.get("own_tokenizer") and tokenizer is None:
+        raise ModelError(
+            f"{folder} was trained with a tokenizer of your own, {name!r}, of which a model keeps only the name; "
+            f"give it again: load({str(folder)!r}, tokenizer={name})"
+        )

@@ -1,0 +1,76 @@
+"""TrainedModel: the fast path of prediction, counted documents, and damaged tables."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save
+
+from tests.conftest import plain_classifier, random_corpus
+from tests.heads.test_stacking import vectors_for
+from tests.trained.test_format import KEPT_MODELS
+from tfcr import load
+from tfcr.errors import InputError, ModelError
+from tfcr.text.documents import count_terms
+from tfcr.text.tokenizers import TOKENIZERS
+
+
+def test_the_fast_path_of_prediction_is_the_plain_one() -> None:
+    corpus = random_corpus(300)
+    texts = [*corpus.texts, "", "never seen", "w0_1 w0_1 never w0_1 w0_1"]
+    parts = ["words", "bigrams", "vectors"]
+    model = plain_classifier(parts=parts, embeddings=vectors_for(texts), blocks="own").fit(corpus.texts, corpus.labels)
+    assert len(model.table_.vocabulary.bigrams) > 0
+    plain = model.table_.score_texts(texts, TOKENIZERS["words"])
+    fast = model.table_._packed.score_texts(texts, TOKENIZERS["words"])
+    np.testing.assert_allclose(fast[0], plain.scores, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(fast[1], plain.unknown_fractions, atol=1e-12)
+    counted = model.model_.decision.labels(model.model_.score_counted(model.count(texts)))
+    assert np.mean(counted == model.predict(texts)) > 0.99
+
+
+def test_documents_counted_without_bigrams_are_refused_by_a_model_with_bigrams() -> None:
+    corpus = random_corpus(60)
+    model = plain_classifier(parts=["bigrams"], embeddings=None).fit(corpus.texts, corpus.labels).model_
+    known = count_terms(corpus.texts, "words", model.table.vocabulary)
+    assert model.decision.labels(model.score_counted(known)).tolist() == model.predict(corpus.texts).tolist()
+    with pytest.raises(InputError, match="found documents counted without the bigrams that this model knows"):
+        model.score_counted(count_terms(corpus.texts))
+    words = plain_classifier(parts=["words"], embeddings=None).fit(corpus.texts, corpus.labels).model_
+    assert words.decision.labels(words.score_counted(known)).tolist() == words.predict(corpus.texts).tolist()
+
+
+def damage_table(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the arrays of a saved word table, and name the file after its new content."""
+    config = json.loads((folder / "config.json").read_text())
+    arrays = load_file(folder / config["files"]["table"])
+    change(arrays)
+    content = save(arrays)
+    name = f"table-{hashlib.sha256(content).hexdigest()[:16]}.safetensors"
+    (folder / name).write_bytes(content)
+    config["files"]["table"] = name
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize("bigrams", [[[0, -1]], [[0, 10**6]], [[0]], [0, 1]])
+def test_a_file_with_impossible_bigrams_is_refused(bigrams: Any, tmp_path: Path) -> None:
+    corpus = random_corpus(50)
+    plain_classifier(parts=["bigrams"], embeddings=None).fit(corpus.texts, corpus.labels).save(tmp_path / "model")
+    damage_table(tmp_path / "model", lambda arrays: arrays.update(bigrams=np.array(bigrams, np.int32)))
+    with pytest.raises(ModelError, match="bigrams"):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("n_bigrams", [-1, 10**6, "two", None, "one more"])
+def test_an_old_model_that_lies_about_its_bigrams_is_refused(n_bigrams: Any, tmp_path: Path) -> None:
+    folder = shutil.copytree(KEPT_MODELS / "schema-2", tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    config["pairs"] = config["pairs"] + 1 if n_bigrams == "one more" else n_bigrams
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match="bigrams|terms"):
+        load(folder)
