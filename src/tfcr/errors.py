@@ -1,13 +1,13 @@
 """Everything that tfcr raises or warns about on purpose.
 
 TfcrError
-├── InputError (ValueError)       a text, a label or a parameter that cannot be used
+├── InputError (ValueError)       a text, label or parameter that cannot be used
 │   └── UnknownNameError          a name that is in none of our tables
 ├── DataError (ValueError)        a data file that cannot be read
-├── EmbeddingsError (ValueError)  a vector file that cannot be read, or that fits no word
+├── EmbeddingsError (ValueError)  a vector file that cannot be read, or has no word of the corpus
 ├── ModelError (ValueError)       a model folder that is damaged, foreign or newer than this tfcr
 ├── ResultsError (ValueError)     a file of experiment results that cannot be read or written
-├── DownloadError (OSError)       a file that a server does not give, or gives wrong
+├── DownloadError (OSError)       a file that a server does not deliver, or delivers wrong
 └── MissingExtraError (ImportError)
 
 TfcrWarning (UserWarning)         the work goes on, but the user should know
@@ -51,7 +51,7 @@ class ResultsError(TfcrError, ValueError):
 
 
 class DownloadError(TfcrError, OSError):
-    """A server does not give a file, or gives a wrong one."""
+    """A server does not deliver a file, or delivers a wrong one."""
 
 
 class MissingExtraError(TfcrError, ImportError):
@@ -66,14 +66,14 @@ class TfcrWarning(UserWarning):
 
 
 def look_up(table: Mapping[str, T], name: str, kind: str) -> T:
-    """Return ``table[name]``, or raise an error that lists the names there are."""
+    """Return ``table[name]``, or raise UnknownNameError with the known names."""
     if isinstance(name, str) and name in table:
         return table[name]
     raise UnknownNameError(unknown_name(name, table, kind))
 
 
 def unknown_name(name: object, known: Iterable[str], kind: str) -> str:
-    """Say that `name` is unknown, which names are known, and which one was probably meant."""
+    """Return a message with the unknown name, the known ones, and the one that was probably meant."""
     names = list(known)
     same = [known_name for known_name in names if known_name.lower() == str(name).lower()]
     close = same or get_close_matches(str(name), names, n=1)

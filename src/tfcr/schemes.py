@@ -1,18 +1,18 @@
-"""The weighting schemes: counts in, the weight of each word in each class out.
+"""Weighting schemes: counts in, the weight of each word in each class out.
 
-A scheme is a function from ClassCounts to a float32 array of shape (n_words, n_classes), or (n_words, 1) where the
-weight does not depend on the class. To add one, write the function and add a row to SCHEMES.
+A scheme is a function from ClassCounts to a float32 array of shape (n_words, n_classes), or (n_words, 1) if the weight
+does not depend on the class. To add one, write the function and add a row to SCHEMES.
 
 `none`, `tfidf`, `kld`, `tftrr` and `tfcr` are the equations as the paper prints them. `tfcr-log`, `tfidf-class`
 and `kld-all` are what the author's released program computes instead; the published scores follow the program.
 
-In the formulas, |w_c| is how often word w occurs in class c and |w| in all classes, N_c is the number of all word
-occurrences in c and N in all classes, r stands for the documents that are not in c; df counts documents instead of
-occurrences, D_c is the number of documents in c and D that of all. What is decided here and not in the paper:
+In the formulas, |w_c| counts the occurrences of word w in class c and |w| in all classes, N_c all word occurrences in c
+and N in all classes; r stands for the documents that are not in c; df counts documents instead of occurrences, D_c the
+documents in c and D all documents. Decisions where the paper is silent:
 
-- A word that never occurs weighs 0 in every scheme, `none` included.
-- Where P(w|r) = 0, one occurrence in the whole corpus takes its place: 1 / N.
-- Negative weights become 0: they would bring the sum of a document's weights near zero, and we divide by it.
+- A word that never occurs has weight 0 in every scheme, `none` included.
+- P(w|r) = 0 is replaced by one occurrence in the whole corpus: 1 / N.
+- Negative weights are clipped at 0: they would bring the sum of a document's weights, the divisor, near zero.
 
 The examples share a corpus of two classes: "film" twice in each, "good" once in *pos*, "bad" once in *neg*.
 """
@@ -32,7 +32,7 @@ Scheme = Callable[..., Weights]
 
 
 def none(counts: ClassCounts) -> Weights:
-    """Return 1 for every word: the plain average.
+    """Return 1 for every word: the unweighted mean.
 
     Examples
     --------
@@ -43,11 +43,11 @@ def none(counts: ClassCounts) -> Weights:
 
 
 def tfidf(counts: ClassCounts) -> Weights:
-    """Return log(D / df(w)); the word's count in the document enters where document vectors are made.
+    """Return log(D / df(w)); the word's count in the document is multiplied in by the document vector.
 
     Examples
     --------
-    "bad" and "good" stand in one of two documents: log 2. "film" stands in both: log 1.
+    "bad" and "good" occur in one of two documents: log 2. "film" occurs in both: log 1.
 
     >>> tfidf(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).ravel().round(3)
     array([0.693, 0.   , 0.693], dtype=float32)
@@ -60,22 +60,22 @@ def kld(counts: ClassCounts) -> Weights:
 
     Examples
     --------
-    "good" in *pos*: P(w|c) = 1/3; it is not in *neg*, so P(w|r) is taken as 1/6: 1/3 · log 2 = 0.231.
-    "film" is as frequent in both classes: 2/3 · log 1 = 0.
+    "good" in *pos*: P(w|c) = 1/3; it is not in *neg*, so P(w|r) becomes 1/6: 1/3 · log 2 = 0.231.
+    "film" is equally frequent in both classes: 2/3 · log 1 = 0.
 
     >>> kld(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).round(3)
     array([[0.231, 0.   ],
            [0.   , 0.   ],
            [0.   , 0.231]], dtype=float32)
     """
-    in_class, in_rest = _word_shares(counts)
+    in_class, in_rest = _word_probabilities(counts)
     return _weights(in_class * _log(in_class / in_rest))
 
 
 def tftrr(counts: ClassCounts, *, alpha: float = 1.2) -> Weights:
     """Return (log |w_c| + 1) · log(P(w|c) / P(w|r) + α), and 0 where |w_c| = 0.
 
-    The paper does not say which tf it means; one per document would not fit a table of words, so it is |w_c|.
+    The paper does not say which tf it means; a tf per document would not fit a word table, so it is |w_c|.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def tftrr(counts: ClassCounts, *, alpha: float = 1.2) -> Weights:
     """
     if alpha < 1:
         raise InputError(f"found alpha={alpha} for tftrr; expected at least 1: below, weights can be negative")
-    in_class, in_rest = _word_shares(counts)
+    in_class, in_rest = _word_probabilities(counts)
     occurrences = counts.occurrences.toarray()
     return _weights((_log(occurrences) + (occurrences > 0)) * np.log(in_class / in_rest + alpha))
 
@@ -184,7 +184,7 @@ SCHEMES: dict[str, Scheme] = {
 
 
 def resolve_scheme(scheme: str | Scheme) -> Scheme:
-    """Return the scheme for a name; a callable is taken as it is."""
+    """Return the scheme for a name; a callable is returned unchanged."""
     return scheme if callable(scheme) else look_up(SCHEMES, scheme, "scheme")
 
 
@@ -198,7 +198,7 @@ def scheme_name(scheme: str | Scheme) -> str:
 
 
 def compute_weights(scheme: str | Scheme, counts: ClassCounts) -> Weights:
-    """Apply a scheme, and check what a user's own one returns."""
+    """Apply a scheme and check what it returns, since it may be the user's own."""
     returned: Any = resolve_scheme(scheme)(counts)
     weights = np.asarray(returned.toarray() if hasattr(returned, "toarray") else returned, np.float32)
     n_words, n_classes = len(counts.words), len(counts.classes)
@@ -216,7 +216,7 @@ def compute_weights(scheme: str | Scheme, counts: ClassCounts) -> Weights:
 
 
 def top_weights(scheme: str | Scheme, counts: ClassCounts, n: int) -> dict[Any, list[tuple[str, float]]]:
-    """Return the words that weigh most in each class, or in all where the scheme does not tell classes apart."""
+    """Return the words with the largest weights of each class, or of all if the scheme has one weight per word."""
     weights = compute_weights(scheme, counts)
     labels = counts.classes.tolist() if weights.shape[1] > 1 else ["all"]
     best = np.argsort(-weights, axis=0, kind="stable")[:n]
@@ -226,12 +226,12 @@ def top_weights(scheme: str | Scheme, counts: ClassCounts, n: int) -> dict[Any, 
     }
 
 
-def _word_shares(counts: ClassCounts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _word_probabilities(counts: ClassCounts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return P(w|c) and P(w|r), both (n_words, n_classes); P(w|r) is never 0."""
     occurrences = counts.occurrences.toarray()
     in_class = _ratio(occurrences, counts.class_occurrences)
     totals = counts.word_occurrences[:, None]
-    # documents may carry fractional weights, whose sums do not cancel to the last bit
+    # sums of fractional sample weights do not cancel to the last bit
     rest = np.where(totals - occurrences > 1e-9 * totals, totals - occurrences, 0)
     in_rest = _ratio(rest, counts.n_occurrences - counts.class_occurrences)
     one_occurrence = 1 / max(counts.n_occurrences, 1)
@@ -241,7 +241,7 @@ def _word_shares(counts: ClassCounts) -> tuple[NDArray[np.float64], NDArray[np.f
 def _ratio(above: Any, below: Any) -> NDArray[np.float64]:
     """Divide; 0 where the divisor is 0.
 
-    What is 1 but for rounding is 1: its logarithm must be 0, or a document of such words alone would be all theirs.
+    Snap ratios within 1e-12 of 1 to 1, so that their log is 0: a document of such words must have no weight.
     """
     above, below = np.broadcast_arrays(np.asarray(above, np.float64), np.asarray(below, np.float64))
     ratio = np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
@@ -249,7 +249,7 @@ def _ratio(above: Any, below: Any) -> NDArray[np.float64]:
 
 
 def _log(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the logarithm; 0 where the value is 0."""
+    """Return the logarithm, and 0 for 0."""
     return np.log(values, out=np.zeros(values.shape), where=values > 0)
 
 

@@ -1,4 +1,11 @@
-"""Weighted averages of word vectors: a document's weights (G columns) times its words' vectors (d columns)."""
+"""Weighted averages of word vectors: one small matrix product per document.
+
+A document of the words good × 2 and film × 1, with G = 2 blocks and d = 2 dimensions:
+
+    count · weight · factor            vectors            product, (G, d)
+    good   2 · (.5, .1)                good (1, 0)        block 0: (1., .3)
+    film   1 · (.3, .4)                film (0, 1)        block 1: (.2, .4)
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +22,24 @@ def average_vectors(
     counts: NDArray[np.float32],
     weights: NDArray[np.float32],
     vectors: NDArray[np.float32],
-    shares: NDArray[np.float32],
+    factors: NDArray[np.float32],
     averages: NDArray[np.float32],
 ) -> None:
     """Write the averages of documents `first` to `last`, the blocks side by side.
 
-    A document's rows are gathered first, so that the rest is one small matrix product.
+    The rows of a document's words are gathered first; words without a vector are left out.
 
     Parameters
     ----------
     first, last
-        The documents to do.
+        The range of documents.
     indptr, indices, counts
         The counts of all documents, as CSR.
     weights
         (n_words, G).
     vectors
         (n_words, d).
-    shares
+    factors
         What each sum is multiplied by; (n_documents, G).
     averages
         The result, (n_documents, G · d).
@@ -54,7 +61,7 @@ def average_vectors(
                 nonzero |= value != 0
             if nonzero:  # else the word has no vector
                 for block in range(n_blocks):
-                    some_weights[size, block] = count * weights[word, block] * shares[document, block]
+                    some_weights[size, block] = count * weights[word, block] * factors[document, block]
                 size += 1
         product = np.dot(some_weights[:size].T, some_vectors[:size])
         for block in range(n_blocks):

@@ -1,4 +1,4 @@
-"""How kernels are compiled: without the interpreter's lock, and kept in a cache where there is one."""
+"""How kernels are compiled: without the global interpreter lock, and cached if there is a folder for it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +13,9 @@ _cached = False
 
 
 def use_cache(folder: Path | None) -> None:
-    """Keep compiled code in a folder that nobody else can write to; None: compile in every process.
+    """Cache compiled code in a folder that nobody else can write to; None: compile in every process.
 
-    To be called before a kernel is imported.
+    Call it before a kernel is imported.
     """
     global _cached  # noqa: PLW0603 - numba's own setting is global too
     _cached = folder is not None
@@ -24,7 +24,7 @@ def use_cache(folder: Path | None) -> None:
 
 
 def tell_compiling(tell: Callable[[], None]) -> None:
-    """Call a function when the first kernel is compiled, rather than taken from the cache."""
+    """Call a function when a kernel is compiled for the first time, rather than loaded from the cache."""
     event.register("numba:compile", _Listener(tell))  # type: ignore[no-untyped-call]
 
 
@@ -48,10 +48,10 @@ def compiled(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Compile a function as a part of those that call it: passing arrays costs more than a short function does."""
+    """Compile a function into its callers: passing arrays costs more than a short function does."""
     return cast(Function, numba.njit(nogil=True, inline="always")(function))
 
 
 def compiled_for_sums(function: Function) -> Function:
-    """Compile a function whose sums may be added up in any order: several terms at once, last digits may differ."""
+    """Compile a function whose sums may be reordered, several terms at once; last digits may differ."""
     return cast(Function, numba.njit(cache=_cached, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function))

@@ -1,6 +1,6 @@
 """Dual coordinate descent for the SVM with squared hinge loss (Hsieh et al. 2008), all outputs over one pass.
 
-Dense rows are long: an output's coefficients lie together. Sparse rows are short, and what they touch is all over: the
+Dense rows are long: the coefficients of one output lie together. Sparse rows are short and touch scattered columns: the
 coefficients of one column lie together, for all outputs.
 """
 
@@ -14,9 +14,10 @@ from tfcr.kernels.compiling import compiled_for_sums, inlined
 def best_dual(
     margin: np.float32, dual: np.float32, inverse: np.float32, length: np.float32, limit: np.float32
 ) -> tuple[np.float32, np.float32]:
-    """Return how far a dual variable is from where it is best by itself, and that place.
+    """Return the violation of a dual variable's optimality condition, and its optimal value with all others fixed.
 
-    The distance is -1 for one at 0 whose gradient exceeds `limit`: it is likely to stay there.
+    The violation is -1 for a variable at 0 whose gradient exceeds `limit`: it is likely to stay there, and is skipped.
+    With margin .5, dual 0, inverse 1 and length 1, the gradient is -.5: the violation is .5 and the new value .25.
     """
     gradient = margin - np.float32(1) + dual * inverse
     if dual == 0 and gradient >= 0:
@@ -39,7 +40,7 @@ def descend_once(
     limits: NDArray[np.float32],
     worst: NDArray[np.float32],
 ) -> None:
-    """Move the dual variables of some documents, for outputs `first` to `last`, to where each is best by itself.
+    """Optimise the dual variables of some documents one at a time, for outputs `first` to `last`.
 
     A document's row is read once for all outputs, whose coefficients stay in the processor's cache.
 
@@ -48,7 +49,7 @@ def descend_once(
     features
         (n_documents, n_columns).
     order
-        The documents to go through, in this order.
+        The documents to visit, in this order.
     signs, inverse
         +1 or -1, and 1 / (2 · C · weight); (n_documents, n_outputs).
     lengths
@@ -56,11 +57,11 @@ def descend_once(
     coefficients
         (n_outputs, n_columns); changed.
     duals, active
-        The dual variables, and which of them are still looked at; (n_documents, n_outputs); changed.
+        The dual variables, and which of them are still visited; (n_documents, n_outputs); changed.
     limits
-        A dual variable at 0 whose gradient exceeds this is passed over from now on; (n_outputs,).
+        A dual variable at 0 whose gradient exceeds this is skipped from now on; (n_outputs,).
     worst
-        The largest violation met so far; (n_outputs,); changed.
+        The largest violation so far; (n_outputs,); changed.
     """
     n_columns = features.shape[1]
     for document in order:
@@ -101,14 +102,14 @@ def descend_sparse_once(
     limits: NDArray[np.float32],
     worst: NDArray[np.float32],
 ) -> None:
-    """Do as `descend_once` does for the outputs from `first` on, as many as `coefficients` are for.
+    """Do the same for sparse features, for the outputs from `first` on, as many as `coefficients` has columns.
 
     Parameters
     ----------
     starts, columns, values
-        The features of all documents, one document after the other, and where each starts.
+        The features of all documents, as CSR.
     coefficients
-        (n_columns, n_some); changed. They are one thread's alone: two would slow down each other on the same column.
+        (n_columns, n_some); changed. Each thread has its own: two would slow each other down on the same column.
     order, first, signs, inverse, lengths, duals, active, limits, worst
         As in `descend_once`.
     """

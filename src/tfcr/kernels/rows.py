@@ -10,9 +10,9 @@ _QUOTE, _NEWLINE = 0x22, 0x0A
 
 @compiled
 def last_row_end(text: NDArray[np.uint8], separator: int, quoting: bool) -> int:
-    """Return where the last whole row ends, 0 if none does; `text` begins with a row.
+    """Return the end of the last whole row, 0 if there is none; `text` begins with a row.
 
-    As Python's csv reads: a quote opens a cell only at its start, and closes it unless a second one follows.
+    As in Python's csv: a quote opens a cell only at its start, and closes it unless a second one follows.
     """
     end = 0
     quoted, fresh = False, True

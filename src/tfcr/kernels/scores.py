@@ -1,4 +1,14 @@
-"""Scores of counted documents over a word table: rows added up, divided, and added to the intercepts."""
+"""Scores of counted documents over a packed word table: rows are added up, divided, and added to the intercepts.
+
+Worked example, with lanes of 2 columns and one output. The divisor D0 (column 0) divides the scores a and b (columns 1
+and 2); D1 (column 3) divides c (column 4):
+
+    term    runs             values              document: good × 2, film × 1
+    good    columns 0 to 4   2  .6  .2  0        sums, column by column: 5  1.3  .4  1  .5
+    film    columns 0 to 6   1  .1  0  1  .5  0  score: intercept + 1.3 / 5 + .4 / 5 + .5 / 1
+
+How a table is packed is shown in `trained.packed_table`.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,8 +16,8 @@ from numpy.typing import NDArray
 from tfcr.kernels.compiling import compiled_for_sums
 
 RUNS, VALUES = 0, 1  # columns of places
-TOGETHER = 256
-"""Words added up in float32; the sums of longer documents would lose digits."""
+FLOAT32_TERMS = 256
+"""Terms added up in float32 before the sums are added in float64: longer float32 sums would lose digits."""
 
 
 @compiled_for_sums
@@ -34,28 +44,28 @@ def score_documents(
     Parameters
     ----------
     first, last
-        The documents to do.
+        The range of documents.
     starts, words, counts
-        The words of all documents, one document after the other, and where each starts.
+        The terms of all documents and their counts, document after document, and where each document starts.
     lengths
         All tokens of each document.
     places
-        Where the RUNS and the VALUES of each word start; (n_words + 1, 2).
+        Where the RUNS and the VALUES of each term start; (n_terms + 1, 2).
     runs
-        For each run the first of some neighbouring columns, and the one after the last.
+        The first column of each run of neighbouring columns, and the one after its last; (n_runs, 2).
     values
-        What a word adds to the columns of its runs, one after the other.
+        What a term adds to the columns of its runs, run after run.
     squares
-        What a word adds to the square of the mass of each of the last divisors, those whose counts are sublinear;
-        (n_words, n_sublinear).
+        What a term adds to the squared L2 norm of each of the last divisors, those with sublinear counts;
+        (n_terms, n_sublinear).
     sublinear
-        The first column whose counts enter as 1 + log n; no run crosses it.
+        The first column with sublinear counts, 1 + log n; no run crosses it.
     divisors
-        For each divisor its columns: the first is the mass, the others scores; (n_divisors + 1,).
+        The first column of each divisor, which holds its sum of weights; its scores follow; (n_divisors + 1,).
     outputs
-        For each column the output that it adds to; (n_columns,).
+        The output that each column adds to; (n_columns,).
     averagings
-        A divisor is these three times the document's mass, its length, and 1; (n_divisors, 3).
+        A divisor is the dot product of these with its sum of weights, the document's length, and 1; (n_divisors, 3).
     intercepts
         (n_outputs,).
     decisions
@@ -68,18 +78,18 @@ def score_documents(
     for document in range(first, last):
         sums[:] = 0
         squared[:] = 0
-        for start in range(starts[document], starts[document + 1], TOGETHER):
+        for start in range(starts[document], starts[document + 1], FLOAT32_TERMS):
             some[:] = 0
-            for place in range(start, min(start + TOGETHER, starts[document + 1])):
+            for place in range(start, min(start + FLOAT32_TERMS, starts[document + 1])):
                 word, count = words[place], np.float32(counts[place])
-                damp = count if counts[place] == 1 else np.float32(1) + np.log(count)
+                sublinear_count = count if counts[place] == 1 else np.float32(1) + np.log(count)
                 for number in range(len(squared)):
-                    squared[number] += damp * damp * squares[word, number]
+                    squared[number] += sublinear_count * sublinear_count * squares[word, number]
                 value = places[word, VALUES]
                 for run in range(places[word, RUNS], places[word + 1, RUNS]):
                     here = some[runs[run, 0] : runs[run, 1]]
                     added = values[value : value + len(here)]
-                    times = count if runs[run, 0] < sublinear else damp
+                    times = count if runs[run, 0] < sublinear else sublinear_count
                     for column in range(len(here)):
                         here[column] += times * added[column]
                     value += len(here)
@@ -89,9 +99,9 @@ def score_documents(
             sums[divisors[first_sublinear + number]] = np.sqrt(squared[number])
         decisions[document] = intercepts
         for divisor in range(len(divisors) - 1):
-            mass = divisors[divisor]
-            total = averagings[divisor, 0] * sums[mass] + averagings[divisor, 1] * lengths[document]
+            first_column = divisors[divisor]
+            total = averagings[divisor, 0] * sums[first_column] + averagings[divisor, 1] * lengths[document]
             total += averagings[divisor, 2]
             if total > 0:
-                for column in range(mass + 1, divisors[divisor + 1]):
+                for column in range(first_column + 1, divisors[divisor + 1]):
                     decisions[document, outputs[column]] += sums[column] / total

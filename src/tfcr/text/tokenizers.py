@@ -1,6 +1,6 @@
-"""From a text to its tokens and, on request, to where each token stands in the text as it was given.
+"""From a text to its tokens and, on request, to their positions in the original text.
 
-Every named tokeniser first brings the text into NFC, so that an umlaut is one character however it was typed.
+Every named tokeniser first normalises the text to NFC, so that an umlaut is one character however it was typed.
 To add a tokeniser, add a row to TOKENIZERS.
 """
 
@@ -24,7 +24,7 @@ DEFAULT_TOKENIZER = "words"
 
 
 class Token(NamedTuple):
-    """A token and where it stands: ``text[start:end]``."""
+    """A token and its position: ``text[start:end]``."""
 
     token: str
     start: int
@@ -40,16 +40,16 @@ class Tokenizer:
     name
         As in TOKENIZERS.
     find
-        Gives the tokens of a prepared text.
+        Returns the tokens of a prepared text.
     locate
-        Gives the same tokens with their positions in the prepared text.
+        Returns the same tokens with their positions in the prepared text.
     lower
         Whether preparing a text lower-cases it.
     symbols
-        Whether it gives runs of signs as tokens; where pairs of words are counted, these are passed over.
+        Whether runs of punctuation and symbols are tokens; bigrams skip these.
     table
-        Gives, for each code point, what compiled code does with it (see kernels.tokens); None where no such table can
-        say what a token is.
+        Returns, for each code point, what compiled code does with it (see kernels.tokens); None if no such table can
+        define the tokens.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Tokenizer:
     table: Callable[[], bytes] | None = None
 
     def actions(self) -> NDArray[np.uint8]:
-        """Return what compiled code does with each code point; only for a tokeniser that has a table."""
+        """Return the action of compiled code for each code point; only for a tokeniser with a table."""
         assert self.table is not None  # noqa: S101 - asked for by the caller
         return np.frombuffer(self.table(), np.uint8)
 
@@ -81,13 +81,13 @@ class Tokenizer:
         return self.find(self.prepare(text))
 
     def spans(self, text: str) -> list[Token]:
-        """Return the tokens of `text` with their positions in `text` as it was given."""
+        """Return the tokens of `text` with their positions in it."""
         prepared = self.prepare(text)
         starts, ends = _origins(text, prepared, self.prepare)
         return [Token(token, starts[start], ends[end - 1]) for token, start, end in self.locate(prepared)]
 
     def prepare(self, text: str) -> str:
-        """Bring the text into NFC and, where this tokeniser does so, into lower case."""
+        """Normalise the text to NFC and, if this tokeniser does so, to lower case."""
         composed = text if text.isascii() else unicodedata.normalize("NFC", text)
         return composed.lower() if self.lower else composed
 
@@ -104,14 +104,14 @@ def named_tokenizer(name: str) -> Tokenizer:
 
 
 def resolve_tokenizer(tokenizer: str | AnyTokenizer) -> AnyTokenizer:
-    """Return the tokeniser for a name; a callable is taken as it is."""
+    """Return the tokeniser for a name; a callable is returned unchanged."""
     if callable(tokenizer):
         return tokenizer
     return named_tokenizer(tokenizer)
 
 
 def gives_symbols(tokenizer: AnyTokenizer) -> bool:
-    """Tell whether some tokens are signs."""
+    """Return whether some tokens are punctuation or symbols."""
     return isinstance(tokenizer, Tokenizer) and tokenizer.symbols
 
 
@@ -123,10 +123,10 @@ def tokenizer_name(tokenizer: str | AnyTokenizer) -> str:
 
 
 def token_spans(tokenizer: AnyTokenizer, text: str) -> list[Token]:
-    """Return tokens and positions, also for a callable that knows no positions.
+    """Return tokens and positions, also for a callable that gives no positions.
 
-    The tokens of such a callable are searched for one after the other, whatever their case, in what is left of the
-    word reached and at the start of later ones. One that is not found (a lemma, say) gets the empty span.
+    The tokens of such a callable are searched for in order, ignoring case, in the rest of the current word and at the
+    start of later ones. A token that is not found (a lemma, say) gets an empty span.
     """
     if isinstance(tokenizer, Tokenizer):
         return tokenizer.spans(text)
@@ -142,7 +142,7 @@ def token_spans(tokenizer: AnyTokenizer, text: str) -> list[Token]:
 
 
 def check_tokens(tokens: Iterable[str], tokenizer: AnyTokenizer) -> list[str]:
-    """Return what a user's tokeniser gave as a list, or say why it cannot be used."""
+    """Return the tokens of a user's tokeniser as a list; raise InputError if they are not strings."""
     if isinstance(tokens, str) or not isinstance(tokens, Iterable):
         raise InputError(
             f"the tokenizer {tokenizer_name(tokenizer)!r} returned {type(tokens).__name__}; expected a list of strings"
@@ -179,7 +179,7 @@ def _paper_locate(text: str) -> Iterator[Token]:
 
 @cache
 def word_pattern() -> re.Pattern[str]:
-    """Return what the tokeniser `words` takes for a word, in lower case."""
+    """Return the pattern of a word of the tokeniser `words`, in lower case."""
     return re.compile(rf"\w[\w{marks()}]*")
 
 
@@ -191,7 +191,7 @@ def _words_locate(text: str) -> Iterator[Token]:
     return _matches(word_pattern(), text)
 
 
-# signs ---------------------------------------------------------------------------------------------------------
+# symbols -------------------------------------------------------------------------------------------------------
 
 
 _WORD_START = re.compile(rf"[\w{ALONE_LETTERS}]")
@@ -200,15 +200,15 @@ _WORD_START = re.compile(rf"[\w{ALONE_LETTERS}]")
 @cache
 def _symbols_pattern() -> re.Pattern[str]:
     letter = rf"[^\W{ALONE_LETTERS}]"
-    mark = rf"(?![\w\0-\x7f])[{marks()}]"  # what most characters are is sooner seen than that they are no mark
+    mark = rf"(?![\w\0-\x7f])[{marks()}]"  # cheap test first: most characters are no marks
     word = rf"{letter}+(?:{mark}{letter}*)*+"
     alone = rf"[{ALONE_LETTERS}](?:{mark})*+"
-    signs = rf"[^\w{GAPS}{marks()}{ALONE_LETTERS}]+"
-    return re.compile(f"{word}|{alone}|{signs}")
+    symbols = rf"[^\w{GAPS}{marks()}{ALONE_LETTERS}]+"
+    return re.compile(f"{word}|{alone}|{symbols}")
 
 
 def is_symbol(token: str) -> bool:
-    """Tell whether a token is a sign, if its tokeniser gives any."""
+    """Return whether a token is punctuation or a symbol, if its tokeniser gives any."""
     return _WORD_START.match(token) is None
 
 
@@ -245,7 +245,7 @@ def _jieba_locate(text: str) -> Iterator[Token]:
 @cache
 def _jieba_segment() -> Callable[[str], Iterator[tuple[str, int, int]]]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its string escapes and its use of pkg_resources are out of date
+        warnings.simplefilter("ignore")  # deprecated string escapes and pkg_resources in jieba itself
         try:
             import jieba  # noqa: PLC0415
         except ImportError:
@@ -260,7 +260,7 @@ def _jieba_segment() -> Callable[[str], Iterator[tuple[str, int, int]]]:
 
 
 def _origins(text: str, prepared: str, prepare: Callable[[str], str]) -> tuple[Sequence[int], Sequence[int]]:
-    """Return, for each character of `prepared`, where the characters of `text` it comes from start and end."""
+    """Return, for each character of `prepared`, the start and end of the characters of `text` it comes from."""
     if len(text) == len(prepared) and unicodedata.is_normalized("NFC", text):
         return range(len(text)), range(1, len(text) + 1)
     starts: list[int] = []
@@ -269,13 +269,13 @@ def _origins(text: str, prepared: str, prepare: Callable[[str], str]) -> tuple[S
         length = len(prepare(text[start:end]))
         starts += [start] * length
         ends += [end] * length
-    if len(starts) != len(prepared):  # a composition across our runs: rather no positions than wrong ones
+    if len(starts) != len(prepared):  # a composition across runs: no positions are better than wrong ones
         return [0] * len(prepared), [len(text)] * len(prepared)
     return starts, ends
 
 
 def _composing_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Cut the text where NFC never joins two characters."""
+    """Split the text where NFC never joins two characters."""
     start = 0
     for at in range(1, len(text)):
         if not _may_compose(text[at - 1], text[at]):
@@ -286,7 +286,7 @@ def _composing_runs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _may_compose(before: str, character: str) -> bool:
-    """Return whether it is a mark, or a jamo that may become a syllable with the one before."""
+    """Return whether it is a mark, or a jamo that may form a syllable with the one before."""
     hangul = "\u1100" <= before <= "\u11ff" or "\uac00" <= before <= "\ud7a3"
     return unicodedata.category(character).startswith("M") or (hangul and "\u1160" <= character <= "\u11ff")
 
@@ -300,7 +300,7 @@ def _all_characters() -> str:
 
 
 def _table(default: int, *rules: tuple[str, int]) -> bytes:
-    """Return an action for each code point: the default, or that of the last pattern which it matches."""
+    """Return an action for each code point: that of the last rule whose pattern matches, or the default."""
     actions = bytearray([default]) * (sys.maxunicode + 1)
     for pattern, action in rules:
         for run in re.compile(f"(?:{pattern})+", re.DOTALL).finditer(_all_characters()):
@@ -338,18 +338,17 @@ def _whitespace_table() -> bytes:
 
 
 ONE_TOKEN = Tokenizer("one token", lambda text: [text] * bool(text), _one_token_locate, lower=False, table=_keep_all)
-"""Takes a text for one token; for lists of words."""
+"""Takes a whole text as one token; for lists of words."""
 
 TOKENIZERS: dict[str, Tokenizer] = {
-    # the author's program: lower case, delete what is neither a word character nor white space, split
+    # the author's program: lower-case, delete what is neither a word character nor white space, split
     "paper": Tokenizer("paper", _paper_find, _paper_locate, table=_paper_table),
     # maximal runs of letters, digits, marks and underscores, in lower case
     "words": Tokenizer("words", _words_find, _words_locate, table=_words_table),
-    # these, and runs of what is neither word nor white space: punctuation, emoticons, emoji; and each letter of a
-    # script without spaces by itself
+    # words, and runs of punctuation and symbols (emoticons, emoji); each letter of a script without spaces is a token
     "symbols": Tokenizer("symbols", _symbols_find, _symbols_locate, symbols=True, table=_symbols_table),
-    # for text that is tokenised already: split on white space, keep the case
+    # for tokenised text: split on white space, keep the case
     "whitespace": Tokenizer("whitespace", str.split, _whitespace_locate, lower=False, table=_whitespace_table),
-    # Chinese, by the segmenter jieba (extra zh); tokens without a letter or digit are left out
+    # Chinese, segmented by jieba (extra zh); tokens without a letter or digit are left out
     "jieba": Tokenizer("jieba", _jieba_find, _jieba_locate),
 }

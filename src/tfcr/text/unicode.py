@@ -1,6 +1,6 @@
-"""Characters: which go on with a word, which stand alone, and what does the work of white space.
+"""Classes of characters, each as the inside of a character class of a regular expression.
 
-Each as the inside of a character class of a regular expression.
+Combining marks continue a word, letters of scripts without spaces stand alone, and some characters act as white space.
 """
 
 import sys
@@ -30,22 +30,22 @@ SPACELESS: dict[str, str] = {
 }
 ALONE_LETTERS = "".join(SPACELESS.values())
 
-# White space, and what does its work: the space of no width (Khmer, Thai) and the dot between syllables of Tibetan.
+# White space, and what acts as it: the zero-width space (Khmer, Thai) and the dot between syllables of Tibetan.
 GAPS = r"\s\u200b\u0f0b\u0f0c"
 
 
 @cache
 def marks() -> str:
-    """Return what goes on with a word but begins none, as the inside of a character class."""
-    # Python's \w leaves out combining marks, and so would cut the words of Hindi, Tamil or Thai to pieces; nor may
-    # the joiners of Persian and Indic scripts end a word. Marks stand in three planes only, which saves a scan.
+    """Return the characters that continue a word but do not begin one."""
+    # Python's \w excludes combining marks and so would split the words of Hindi, Tamil or Thai; nor may the joiners
+    # of Persian and Indic scripts end a word. Marks lie in three planes only, which saves a scan.
     planes = (range(0x300, 0x20000), range(0xE0000, min(0xE1000, sys.maxunicode)))
     found = (chr(code) for plane in planes for code in plane if unicodedata.category(chr(code)).startswith("M"))
     return rf"\u200c\u200d{_ranges(found)}"
 
 
 def _ranges(characters: Iterable[str]) -> str:
-    """Write sorted characters as the inside of a character class, runs as ``a-z``."""
+    """Return sorted characters as the inside of a character class, ranges as ``a-z``."""
     runs: list[list[int]] = []
     for code in map(ord, characters):
         if runs and runs[-1][1] == code - 1:
