@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tfcr.embeddings import Embeddings
+from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import InputError, look_up
 from tfcr.features.blocks import check_blocks
-from tfcr.features.checks import AnyEmbeddings, check_classes, check_seed, class_names, count_classes, vectors_of_words
+from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
 from tfcr.features.parts import PARTS, Ingredients, Part
 from tfcr.heads import LINKS, FittedHead, Head, check_class_weight, make_targets, resolve_head
@@ -34,7 +34,6 @@ from tfcr.trained.codec import write_classes, write_counts, write_table
 from tfcr.trained.explain import Explanation, explain_text, top_words
 from tfcr.trained.format import save_folder
 from tfcr.trained.word_table import collapse
-from tfcr.transformers import WeightedEmbeddingVectorizer
 
 
 class TfcrClassifier(ClassifierMixin, BaseEstimator):
@@ -202,7 +201,15 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """Return the vectors to train with; ``"w2v"`` is trained on these texts."""
         if self.embeddings is None or "vectors" not in self.parts:
             return None
-        return self._vectorizer(self.embeddings).load_or_train(texts, progress)
+        return resolve_embeddings(
+            self.embeddings,
+            texts,
+            dimensions=self.dimensions,
+            unlabelled=self.unlabelled,
+            tokenizer=self.tokenizer,
+            random_state=self.random_state,
+            progress=progress,
+        )
 
     def predict_with_unknown(
         self, texts: Iterable[str]
@@ -354,19 +361,6 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def _seed(self) -> int:
         """Return the seed for which documents are held out: without one given, the same each time."""
         return check_seed(self.random_state) or 0
-
-    def _vectorizer(self, embeddings: AnyEmbeddings) -> WeightedEmbeddingVectorizer:
-        return WeightedEmbeddingVectorizer(
-            embeddings=embeddings,
-            scheme=self.scheme,
-            tokenizer=self.tokenizer,
-            averaging=self.averaging,
-            blocks=self.blocks,
-            min_count=self.min_count,
-            dimensions=self.dimensions,
-            unlabelled=self.unlabelled,
-            random_state=self.random_state,
-        )
 
     def _last_solution(self, classes: Labels) -> FittedHead | None:
         """Return what the last `fit` learned, if this one shall start there and is about the same classes."""

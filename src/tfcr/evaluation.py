@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from tfcr.classifier import TfcrClassifier
 from tfcr.data import Corpus
-from tfcr.embeddings import Embeddings
+from tfcr.embeddings import Embeddings, embeddings_key
 from tfcr.errors import InputError
 from tfcr.features.checks import check_classes
 from tfcr.features.parts import PARTS
@@ -255,7 +255,8 @@ def compare(
 def _needs(model: TfcrClassifier) -> tuple[Any, ...]:
     """Return what the words and vectors of a model depend on."""
     pairs = any(PARTS[name].uses_bigrams for name in model.parts)
-    vectors = (str(model.embeddings), model.dimensions, model.random_state) if "vectors" in model.parts else None
+    training = model.dimensions, model.random_state, id(model.unlabelled)
+    vectors = (embeddings_key(model.embeddings), *training) if "vectors" in model.parts else None
     return model.tokenizer, pairs, vectors
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tfcr.classifier import TfcrClassifier
-from tfcr.errors import InputError, ModelError, look_up
+from tfcr.errors import DamagedError, InputError, ModelError, look_up
 from tfcr.heads import LINKS
 from tfcr.text.tokenizers import TOKENIZERS, AnyTokenizer
 from tfcr.trained.codec import read_classes, read_counts, read_table
@@ -38,7 +38,7 @@ def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None)
         model.link_ = config["link"]
         model.training_ = dict(config["training"])
         model.part_weights_ = dict(model.training_.get("shares") or {"vectors": 1.0})
-    except ModelError as error:
+    except (DamagedError, ModelError) as error:
         raise ModelError(f"{folder} is damaged: {error}; get or save the model again") from None
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{folder} is damaged: its config lacks or misstates {error}; save the model again") from None

@@ -8,26 +8,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from tfcr.embeddings import Embeddings
+from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import InputError
 from tfcr.features.blocks import Block, check_blocks, column_names, document_vectors, make_blocks
 from tfcr.features.checks import (
-    AnyEmbeddings,
     check_classes,
     check_seed,
     class_names,
     count_classes,
-    load_embeddings,
     vectors_of_words,
 )
 from tfcr.features.cross_fit import CountsOf, check_cross_fit, cross_fitted
 from tfcr.schemes import Scheme, compute_weights, resolve_scheme
-from tfcr.text.class_counts import ClassCounts, Labels, Progress, check_labels, check_sample_weight
+from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
 from tfcr.text.documents import CountedDocuments, check_texts, count_words
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
@@ -147,7 +144,9 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
         if self.embeddings is None:
             return None
         if isinstance(self.embeddings, Embeddings | str | os.PathLike):
-            return vectors_of_words(load_embeddings(self.embeddings), self.counts_)
+            given = self.embeddings
+            loaded = given if isinstance(given, Embeddings) else Embeddings.load(given)
+            return vectors_of_words(loaded, self.counts_)
         vectors = np.asarray(self.embeddings, np.float32)
         if not np.isfinite(vectors).all():
             raise InputError("found NaN or infinity in the embeddings; expected numbers")
@@ -304,16 +303,6 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         names = class_names(self.classes_)
         return make_blocks(self.blocks, weights, self._vectors, names, self.averaging, found.occurs())
 
-    def load_or_train(self, texts: list[str], progress: Progress | None = None) -> Embeddings:
-        """Return the vectors to use; ``"w2v"`` is trained on these texts."""
-        if isinstance(self.embeddings, str) and self.embeddings == IN_DOMAIN:
-            more = [] if self.unlabelled is None else check_texts(self.unlabelled)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            return Embeddings.train(
-                texts + more, dimensions=self.dimensions, seed=seed, tokenizer=self.tokenizer, progress=progress
-            )
-        return load_embeddings(self.embeddings)
-
     def _fit_texts(
         self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None
     ) -> tuple[CountedDocuments, Labels, NDArray[np.float64]]:
@@ -327,5 +316,12 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         weights = check_sample_weight(sample_weight, len(texts))
         check_classes(np.unique(labels[weights > 0]))
         documents = count_words(texts, self.tokenizer)
-        embeddings = self.load_or_train([text for text, weight in zip(texts, weights, strict=True) if weight > 0])
+        embeddings = resolve_embeddings(
+            self.embeddings,
+            [text for text, weight in zip(texts, weights, strict=True) if weight > 0],
+            dimensions=self.dimensions,
+            unlabelled=self.unlabelled,
+            tokenizer=self.tokenizer,
+            random_state=self.random_state,
+        )
         return self.fit_counted(documents, labels, weights, embeddings), labels, weights

@@ -646,7 +646,7 @@ def test_a_full_disk(run: Run, model: Path, data: Path, tmp_path: Path, monkeypa
 def test_a_read_only_place(run: Run, data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("os.access", lambda *arguments: False)  # root may write anywhere, so that chmod tests nothing
     result = run("train", data, "-o", tmp_path / "m")
-    assert (result.status, "is not a folder one may write to" in result.err) == (2, True)
+    assert (result.status, "is not a writable folder" in result.err) == (2, True)
 
 
 def environment() -> dict[str, str]:

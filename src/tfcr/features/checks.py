@@ -1,6 +1,5 @@
 """What estimators check and prepare alike before they fit: classes, seeds, counts, and vectors for the words."""
 
-import os
 import warnings
 
 import numpy as np
@@ -14,8 +13,6 @@ from tfcr.text.documents import CountedDocuments
 
 LOW_COVERAGE = 0.5
 """Below this share of running tokens with a vector, a warning is given."""
-
-AnyEmbeddings = Embeddings | str | os.PathLike[str]
 
 
 def class_names(classes: Labels) -> list[str]:
@@ -56,11 +53,6 @@ def count_classes(
             "expected texts with words, or a lower min_count"
         )
     return counts, kept
-
-
-def load_embeddings(embeddings: AnyEmbeddings) -> Embeddings:
-    """Return the Embeddings for a path or a known name."""
-    return embeddings if isinstance(embeddings, Embeddings) else Embeddings.load(embeddings)
 
 
 def vectors_of_words(embeddings: Embeddings, counts: ClassCounts) -> NDArray[np.float32]:

@@ -3,12 +3,15 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tfcr.errors import InputError, ModelError
 from tfcr.features.blocks import AVERAGINGS
-from tfcr.system.packed_strings import bigram_numbers, decode_words, encode_words
+from tfcr.system.array_codec import get_array as _get
+from tfcr.system.array_codec import get_indices as _indices
+from tfcr.system.array_codec import read_sparse as _read_sparse
+from tfcr.system.array_codec import read_strings
+from tfcr.system.array_codec import write_sparse as _write_sparse
+from tfcr.system.packed_strings import bigram_numbers, encode_words
 from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.trained.format import Arrays
 from tfcr.trained.word_table import WordTable
@@ -117,46 +120,5 @@ def read_counts(arrays: Arrays, classes: Labels) -> ClassCounts:
     )
 
 
-def _get(arrays: Arrays, name: str, kind: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
-    array = arrays.get(name)
-    if array is None:
-        raise ModelError(f"the array {name!r} is missing")
-    fits = array.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
-    if array.dtype.kind != kind or not fits:
-        raise ModelError(f"the array {name!r} is of type {array.dtype} and shape {array.shape}, not {kind} {shape}")
-    return array
-
-
-def _indices(arrays: Arrays, name: str, size: int, below: int) -> NDArray[np.int64]:
-    array = _get(arrays, name, "i", (size,))
-    if size and (array.min() < 0 or array.max() >= below):
-        raise ModelError(f"the array {name!r} points outside of what it numbers")
-    return array
-
-
 def _read_words(arrays: Arrays) -> list[str]:
-    text = _get(arrays, "words.text", "u", (None,))
-    offsets = _get(arrays, "words.offsets", "i", (None,))
-    if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(text) or (np.diff(offsets) < 0).any():
-        raise ModelError("the list of its words cannot be read")
-    try:
-        return decode_words(text, offsets)
-    except UnicodeDecodeError:
-        raise ModelError("the list of its words is not UTF-8") from None
-
-
-def _write_sparse(name: str, matrix: sp.csr_array) -> Arrays:
-    return {
-        f"{name}.data": matrix.data,
-        f"{name}.indices": matrix.indices.astype(np.int32),
-        f"{name}.indptr": matrix.indptr.astype(np.int64),
-    }
-
-
-def _read_sparse(arrays: Arrays, name: str, shape: tuple[int, int]) -> sp.csr_array:
-    data = _get(arrays, f"{name}.data", "f", (None,))
-    indices = _indices(arrays, f"{name}.indices", len(data), shape[1])
-    indptr = _get(arrays, f"{name}.indptr", "i", (shape[0] + 1,))
-    if indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
-        raise ModelError(f"the rows of {name!r} cannot be read")
-    return sp.csr_array((data, indices, indptr), shape=shape)
+    return read_strings(arrays, "words")
