@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -220,9 +221,8 @@ def _downloaded(
         raise DownloadError(f"the vectors {name!r} cannot be downloaded: {how_to_get(name)}")
     target = folder / model.files[0]
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with locked(
-        folder / f".{target.name}.lock", lambda: tell and tell(f"another process is downloading {name}; waiting for it")
-    ):
+    waiting = partial(tell, f"another process is downloading {name}; waiting for it") if tell else None
+    with locked(folder / f".{target.name}.lock", waiting, remove=True):
         if again or not target.exists():
             archive = _archive(name, model.download, again=again, progress=progress, tell=tell)
             _unpack(name, archive, target, progress)

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from tfcr.errors import DamagedError
 from tfcr.system.packed_strings import decode_words, encode_words
 
-Arrays = Mapping[str, NDArray[Any]]
-ManyArrays = dict[str, NDArray[Any]]
+Arrays = dict[str, NDArray[Any]]
+ReadArrays = Mapping[str, NDArray[Any]]
 
 
-def get_array(arrays: Arrays, name: str, kinds: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
+def get_array(arrays: ReadArrays, name: str, kinds: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
     """Return an array after checking its type and shape.
 
     Parameters
@@ -48,7 +48,7 @@ def get_array(arrays: Arrays, name: str, kinds: str, shape: tuple[int | None, ..
     return array
 
 
-def get_indices(arrays: Arrays, name: str, size: int, below: int) -> NDArray[np.int64]:
+def get_indices(arrays: ReadArrays, name: str, size: int, below: int) -> NDArray[np.int64]:
     """Return an array of `size` integers from 0 to `below` - 1."""
     array = get_array(arrays, name, "i", (size,))
     if size and (array.min() < 0 or array.max() >= below):
@@ -56,13 +56,13 @@ def get_indices(arrays: Arrays, name: str, size: int, below: int) -> NDArray[np.
     return array
 
 
-def write_strings(name: str, strings: Sequence[str]) -> ManyArrays:
+def write_strings(name: str, strings: Sequence[str]) -> Arrays:
     """Return strings as two arrays."""
     text, offsets = encode_words(strings)
     return {f"{name}.text": text, f"{name}.offsets": offsets}
 
 
-def read_strings(arrays: Arrays, name: str) -> list[str]:
+def read_strings(arrays: ReadArrays, name: str) -> list[str]:
     """Return the strings of `write_strings`."""
     try:
         return decode_words(*packed_strings(arrays, name))
@@ -70,13 +70,13 @@ def read_strings(arrays: Arrays, name: str) -> list[str]:
         raise DamagedError(f"the strings {name!r} are not UTF-8") from None
 
 
-def packed_strings(arrays: Arrays, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def packed_strings(arrays: ReadArrays, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the bytes and offsets of `write_strings`; offsets are checked, the bytes are not decoded."""
     text = get_array(arrays, f"{name}.text", "u", (None,))
     return text, _get_bounds(arrays, f"{name}.offsets", None, len(text))
 
 
-def write_sparse(name: str, matrix: sp.csr_array) -> ManyArrays:
+def write_sparse(name: str, matrix: sp.csr_array) -> Arrays:
     """Return a sparse matrix as three arrays."""
     return {
         f"{name}.data": matrix.data,
@@ -85,7 +85,7 @@ def write_sparse(name: str, matrix: sp.csr_array) -> ManyArrays:
     }
 
 
-def read_sparse(arrays: Arrays, name: str, shape: tuple[int, int], kinds: str = "f") -> sp.csr_array:
+def read_sparse(arrays: ReadArrays, name: str, shape: tuple[int, int], kinds: str = "f") -> sp.csr_array:
     """Return the matrix of `write_sparse`, of this shape; `kinds` as in `get_array`."""
     data = get_array(arrays, f"{name}.data", kinds, (None,))
     indices = get_indices(arrays, f"{name}.indices", len(data), shape[1])
@@ -93,7 +93,7 @@ def read_sparse(arrays: Arrays, name: str, shape: tuple[int, int], kinds: str = 
     return sp.csr_array((data, indices, indptr), shape=shape)
 
 
-def _get_bounds(arrays: Arrays, name: str, size: int | None, end: int) -> NDArray[np.int64]:
+def _get_bounds(arrays: ReadArrays, name: str, size: int | None, end: int) -> NDArray[np.int64]:
     """Return where each of some stretches starts: rising from 0 to `end`, which is the end of the last one."""
     bounds = get_array(arrays, name, "i", (size,))
     if not len(bounds) or bounds[0] != 0 or bounds[-1] != end or (bounds[1:] < bounds[:-1]).any():

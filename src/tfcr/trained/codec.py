@@ -6,14 +6,13 @@ import numpy as np
 
 from tfcr.errors import InputError, ModelError
 from tfcr.features.blocks import AVERAGINGS
+from tfcr.system.array_codec import Arrays, read_strings
 from tfcr.system.array_codec import get_array as _get
 from tfcr.system.array_codec import get_indices as _indices
 from tfcr.system.array_codec import read_sparse as _read_sparse
-from tfcr.system.array_codec import read_strings
 from tfcr.system.array_codec import write_sparse as _write_sparse
 from tfcr.system.packed_strings import bigram_numbers, encode_words
 from tfcr.text.class_counts import ClassCounts, Labels
-from tfcr.trained.format import Arrays
 from tfcr.trained.word_table import WordTable
 
 _LABEL_KINDS: dict[str, type] = {"text": str, "integer": np.int64, "number": np.float64, "boolean": np.bool_}

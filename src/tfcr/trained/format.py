@@ -15,19 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as dump_tensors
 
 from tfcr.errors import ModelError
+from tfcr.system.array_codec import Arrays
 from tfcr.system.files import locked, write_file
 
 FORMAT = "tfcr-model"
 SCHEMA = 2
 CONFIG, CARD, LOCK = "config.json", "README.md", ".lock"
-
-Arrays = dict[str, NDArray[Any]]
 
 _DATA_FILE = re.compile(r"[a-z]+-[0-9a-f]{16}\.safetensors")
 _TEMPORARY = re.compile(r"\..*\.tmp")
