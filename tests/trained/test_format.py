@@ -167,8 +167,8 @@ def change_table(folder: Path, change: Callable[[dict[str, Any]], None]) -> None
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no config": (lambda f: (f / "config.json").unlink(), "is no model: it has no config.json"),
-    "no JSON": (lambda f: (f / "config.json").write_text("{"), "config.json is no JSON"),
+    "no config": (lambda f: (f / "config.json").unlink(), "is not a model: it has no config.json"),
+    "no JSON": (lambda f: (f / "config.json").write_text("{"), "config.json is not JSON"),
     "foreign": (lambda f: (f / "config.json").write_text('{"model_type": "bert"}'), "of another program"),
     "newer": (lambda f: change_config(f, schema=SCHEMA + 1), f"is of schema {SCHEMA + 1}.*pip install --upgrade"),
     "no schema": (lambda f: change_config(f, schema=None), "lacks its schema"),

@@ -1,4 +1,4 @@
-"""Vector files as memory-mapped arrays: converted once, opened at once from then on.
+"""Vector files as memory-mapped arrays: converted once, opened instantly afterwards.
 
 The artefact of a file is named after the path, size and time of that file, so that a changed file is converted again.
 """

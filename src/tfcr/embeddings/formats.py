@@ -351,14 +351,18 @@ def array_chunks(path: Path, words: list[bytes]) -> Iterator[VectorChunk]:
     """Read the vectors of `words` from a .npy."""
     vectors = _load_array(path)
     if len(words) != len(vectors):
-        raise EmbeddingsError(f"{path} holds {len(vectors)} vectors and its word list {len(words)} words")
+        raise EmbeddingsError(
+            f"{path} holds {len(vectors)} vectors and its word list {len(words)} words; expected as many of both"
+        )
     per_chunk = max(1, CHUNK_BYTES // (4 * vectors.shape[1]))
     for first in range(0, len(words), per_chunk):
         chunk = np.ascontiguousarray(vectors[first : first + per_chunk], np.float32)
         finite = np.isfinite(chunk).all(axis=1)
         if not finite.all():
             row = first + int(np.argmin(finite))
-            raise EmbeddingsError(f"{path}, row {row}: the vector of {words[row]!r} holds NaN or infinity")
+            raise EmbeddingsError(
+                f"{path}, row {row}: the vector of {words[row]!r} holds NaN or infinity; expected numbers"
+            )
         yield VectorChunk(words[first : first + per_chunk], chunk)
 
 

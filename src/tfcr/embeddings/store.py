@@ -72,7 +72,7 @@ class Embeddings:
     def load(cls, source: str | os.PathLike[str], *, format: str | None = None) -> "Embeddings":
         """Load vectors from a file or by a known name.
 
-        The first time, the file is converted to a memory-mapped cache; after that it opens at once.
+        The first time, the file is converted to a memory-mapped cache; after that it opens instantly.
 
         Parameters
         ----------

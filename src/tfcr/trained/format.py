@@ -158,14 +158,16 @@ def _read_config(folder: Path) -> dict[str, Any]:
         config = json.loads((folder / CONFIG).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         raise ModelError(
-            f"{folder} is no model: it has no {CONFIG}; expected a folder made by tfcr train or by save()"
+            f"{folder} is not a model: it has no {CONFIG}; expected a folder made by tfcr train or by save()"
         ) from None
     except OSError as error:
         raise ModelError(f"cannot read {folder / CONFIG}: {error.strerror}") from error
     except ValueError as error:
-        raise ModelError(f"{folder} is damaged: {CONFIG} is no JSON ({error}); save the model again") from None
+        raise ModelError(f"{folder} is damaged: {CONFIG} is not JSON ({error}); save the model again") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise ModelError(f"{folder} is no model of tfcr: its {CONFIG} is of another program")
+        raise ModelError(
+            f"{folder} is not a model of tfcr: its {CONFIG} is of another program; expected a folder made by save()"
+        )
     schema, files = config.get("schema"), config.get("files")
     if not isinstance(schema, int) or not isinstance(files, dict):
         raise ModelError(f"{folder} is damaged: {CONFIG} lacks its schema or files; save the model again")
