@@ -21,10 +21,10 @@ from tfcr.experiment.plan.cells import Cell
 from tfcr.experiment.plan.folds import Places, Split, cut_folds, training_part
 from tfcr.experiment.results.scoring import confusion_of
 from tfcr.experiment.results.store import Results, Run
-from tfcr.experiment.run.entries import digest_of, digest_of_strings
 from tfcr.experiment.run.processes import Note, Pool, open_pool
 from tfcr.experiment.run.runner import WAITING
 from tfcr.experiment.run.trial import FoldResult
+from tfcr.system.artifacts import digest_of, digest_of_strings
 from tfcr.warmup import warm_up
 
 PROTOCOL = 1

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tfcr.data import DATASETS
 from tfcr.data.datasets.registry import Dataset
-from tfcr.embeddings import KNOWN_MODELS
-from tfcr.embeddings.pretrained import KnownModel
+from tfcr.embeddings import PRETRAINED
+from tfcr.embeddings.pretrained import PretrainedModel
 
 TARGET = Path(__file__).with_name("datasets.md")
 
@@ -61,11 +61,11 @@ def _files() -> str:
 
 def _vectors() -> str:
     columns = ("name", "what", "words", "dimensions", "licence", "to get it")
-    return _table(columns, [(f"`{name}`", *_vector_facts(name, model)) for name, model in KNOWN_MODELS.items()])
+    return _table(columns, [(f"`{name}`", *_vector_facts(name, model)) for name, model in PRETRAINED.items()])
 
 
-def _vector_facts(name: str, model: KnownModel) -> tuple[object, ...]:
-    if model.extra:
+def _vector_facts(name: str, model: PretrainedModel) -> tuple[object, ...]:
+    if model.installed is not None:
         get = f"`{model.source}`"
     elif model.download is None:
         get = f"[by hand]({model.source})"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.file_server import running, server, small_newsgroups  # noqa: F401 - fixtures
 from tfcr import Embeddings, TfcrClassifier
 from tfcr.data import Corpus, read_corpus
 

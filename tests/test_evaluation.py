@@ -88,3 +88,25 @@ def test_predictions_for_a_table(corpus: Corpus, vectors: Embeddings) -> None:
     assert seen == [(2, 2)]
     expected = model.predict_proba(["w0_1\nw0_2"]).max()
     assert found["probability"][0] == pytest.approx(expected)
+
+
+def test_comparing_vectors_that_look_alike(corpus: Corpus, vectors: Embeddings) -> None:
+    useless = Embeddings.from_arrays(vectors.words, np.ones_like(vectors.vectors))
+    assert str(useless) == str(vectors)
+    models = {
+        name: plain_classifier(embeddings=given, scheme="none")
+        for name, given in {"good": vectors, "bad": useless}.items()
+    }
+    results = compare(models, corpus, folds=3)
+    for name, model in models.items():
+        assert results[name].macro_f1 == cross_validate(model, corpus, folds=3).macro_f1
+    assert results["bad"].macro_f1 < results["good"].macro_f1
+
+
+def test_comparing_word2vec_of_other_texts(corpus: Corpus) -> None:
+    models = {
+        name: plain_classifier(embeddings="w2v", dimensions=4, random_state=0, unlabelled=more)
+        for name, more in {"alone": None, "more": corpus.texts[::-1] * 5}.items()
+    }
+    results = compare(models, corpus, folds=3)
+    assert results["alone"].probabilities.tolist() != results["more"].probabilities.tolist()

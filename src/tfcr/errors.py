@@ -6,6 +6,7 @@ TfcrError
 ├── DataError (ValueError)        a data file that cannot be read
 ├── EmbeddingsError (ValueError)  a vector file that cannot be read, or has no word of the corpus
 ├── ModelError (ValueError)       a model folder that is damaged, foreign or newer than this tfcr
+├── DamagedError (ValueError)     arrays on disk that contradict each other; callers name the file or make them again
 ├── ResultsError (ValueError)     a file of experiment results that cannot be read or written
 ├── DownloadError (OSError)       a file that a server does not deliver, or delivers wrong
 └── MissingExtraError (ImportError)
@@ -44,6 +45,10 @@ class EmbeddingsError(TfcrError, ValueError):
 
 class ModelError(TfcrError, ValueError):
     """A model folder is damaged, foreign, or of a newer version."""
+
+
+class DamagedError(TfcrError, ValueError):
+    """Arrays on disk contradict each other; whoever reads them names the file, or makes them again."""
 
 
 class ResultsError(TfcrError, ValueError):

@@ -478,7 +478,7 @@ REFUSED: dict[str, tuple[Callable[[Path], list[object]], str]] = {
         lambda t: ["evaluate", bad(t, "a.csv", b"text,label\na,x\na,x\nb,y\nb,y\n"), "-e", "no.bin"],
         "no.bin does not exist",
     ),
-    "no model": (lambda t: ["predict", t, bad(t, "a.csv", b"text\na\n")], "is no model: it has no config.json"),
+    "no model": (lambda t: ["predict", t, bad(t, "a.csv", b"text\na\n")], "is not a model: it has no config.json"),
     "folder with other things": (
         lambda t: ["train", bad(t, "a.csv", b"text,label\na,x\nb,y\n"), "-o", t],
         "holds a.csv and no model; give a new or empty folder",
@@ -646,7 +646,7 @@ def test_a_full_disk(run: Run, model: Path, data: Path, tmp_path: Path, monkeypa
 def test_a_read_only_place(run: Run, data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("os.access", lambda *arguments: False)  # root may write anywhere, so that chmod tests nothing
     result = run("train", data, "-o", tmp_path / "m")
-    assert (result.status, "is not a folder one may write to" in result.err) == (2, True)
+    assert (result.status, "is not a writable folder" in result.err) == (2, True)
 
 
 def environment() -> dict[str, str]:

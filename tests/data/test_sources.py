@@ -278,7 +278,7 @@ def test_whatever_csv_writes_is_read_back(rows: list[tuple[str, str]]) -> None:
         ("a.json", b'["a"]', {}, "number 1: found str; expected JSON objects"),
         ("a.json", b'[{"a": ', {}, "cannot be read as JSON"),
         ("a.parquet", b"no parquet", {}, "cannot be read as Parquet"),
-        ("a.tar.gz", b"no archive", {}, "truncated or no tar archive"),
+        ("a.tar.gz", b"no archive", {}, "truncated or not a tar archive"),
         ("a.csv.gz", gzip.compress(b"text,label\n" + bytes(1000), mtime=0)[:-9], {}, "is truncated or damaged"),
         ("a.txt", b"__label__x __label__y text\n", {}, "line 1: found 2 labels; expected one"),
         ("a.txt", b"a\nb\n", {"label_files": ("nowhere",)}, "nowhere does not exist; expected a file of labels"),

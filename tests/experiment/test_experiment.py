@@ -593,7 +593,7 @@ def test_a_damaged_cache_is_made_again(request_: Request, results: Results, tmp_
     from tfcr.system.files import cache_folder
 
     run_experiment(replace(request_, schemes=("tfcr",)), results)
-    for file in cache_folder("experiments").rglob("*.npy"):
+    for file in cache_folder("experiments").rglob("*.raw"):
         file.write_bytes(file.read_bytes()[:-10])
     other = open_results(tmp_path / "other.sqlite", make=True)
     # memory-mapped files are not looked at again by a process that has them open

@@ -13,7 +13,6 @@ from tests.test_classifier import fitted
 from tfcr.errors import InputError
 from tfcr.features.blocks import AVERAGINGS, BLOCKS, document_vectors, make_blocks
 from tfcr.features.matrix import DenseFeatures, OnDemandFeatures, SparseFeatures, gram, scaled_features
-from tfcr.system.hardware import memory_limit, one_blas_thread
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.vocabulary import Vocabulary
 
@@ -81,15 +80,6 @@ def test_a_wrapped_head_needs_its_memory() -> None:
         fitted(corpus, random_vectors(corpus), head=LinearSVC(), max_memory="1KB")
 
 
-def test_limits_of_memory() -> None:
-    assert memory_limit("4GB") == memory_limit("4 g") == memory_limit(4e9) == 4 * 10**9
-    assert memory_limit("1.5M") == 1_500_000
-    assert 10**8 < memory_limit() < 10**15
-    for wrong in ("much", "-1GB", 0, ""):
-        with pytest.raises(InputError, match="expected a number of bytes or a size such as '4GB'"):
-            memory_limit(wrong)
-
-
 def test_a_warm_start_finds_the_same_model() -> None:
     corpus = random_corpus(n_classes=3)
     vectors = random_vectors(corpus)
@@ -100,23 +90,6 @@ def test_a_warm_start_finds_the_same_model() -> None:
     two = [label for label in corpus.labels if label != corpus.labels[0]]
     texts = [text for text, label in zip(corpus.texts, corpus.labels, strict=True) if label != corpus.labels[0]]
     assert len(warm.fit(texts, two).classes_) == 2  # other classes: nothing to start from
-
-
-def test_matrix_products_get_their_threads_back() -> None:
-    from threadpoolctl import threadpool_info
-
-    def threads() -> list[int]:
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
-
-    before = threads()
-    one, two = one_blas_thread(), one_blas_thread()
-    one.__enter__()
-    two.__enter__()
-    assert set(threads()) == {1}
-    one.__exit__(None, None, None)
-    assert set(threads()) == {1}
-    two.__exit__(None, None, None)
-    assert threads() == before
 
 
 def test_a_model_is_copied_without_what_can_be_made_again() -> None:

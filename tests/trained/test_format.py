@@ -167,8 +167,8 @@ def change_table(folder: Path, change: Callable[[dict[str, Any]], None]) -> None
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no config": (lambda f: (f / "config.json").unlink(), "is no model: it has no config.json"),
-    "no JSON": (lambda f: (f / "config.json").write_text("{"), "config.json is no JSON"),
+    "no config": (lambda f: (f / "config.json").unlink(), "is not a model: it has no config.json"),
+    "no JSON": (lambda f: (f / "config.json").write_text("{"), "config.json is not JSON"),
     "foreign": (lambda f: (f / "config.json").write_text('{"model_type": "bert"}'), "of another program"),
     "newer": (lambda f: change_config(f, schema=SCHEMA + 1), f"is of schema {SCHEMA + 1}.*pip install --upgrade"),
     "no schema": (lambda f: change_config(f, schema=None), "lacks its schema"),
@@ -194,11 +194,17 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda f: change_table(f, lambda a: a.update(typical=a["typical"][:1])),
         "the array 'typical' is of type",
     ),
-    "index": (lambda f: change_table(f, lambda a: a["outputs"].__setitem__(0, 99)), "points outside"),
-    "column": (lambda f: change_table(f, lambda a: a["scores.indices"].__setitem__(0, -5)), "points outside"),
-    "rows": (lambda f: change_table(f, lambda a: a["scores.indptr"].__setitem__(1, 10**9)), "cannot be read"),
-    "offsets": (lambda f: change_table(f, lambda a: a["words.offsets"].__setitem__(1, 10**9)), "list of its words"),
-    "utf-8": (lambda f: change_table(f, lambda a: a["words.text"].__setitem__(0, 255)), "words is not UTF-8"),
+    "index": (lambda f: change_table(f, lambda a: a["outputs"].__setitem__(0, 99)), "out of range"),
+    "column": (lambda f: change_table(f, lambda a: a["scores.indices"].__setitem__(0, -5)), "out of range"),
+    "rows": (lambda f: change_table(f, lambda a: a["scores.indptr"].__setitem__(1, 10**9)), "does not rise from 0"),
+    "offsets": (
+        lambda f: change_table(f, lambda a: a["words.offsets"].__setitem__(1, 10**9)),
+        "'words.offsets' does not rise",
+    ),
+    "utf-8": (
+        lambda f: change_table(f, lambda a: a["words.text"].__setitem__(0, 255)),
+        "the strings 'words' are not UTF-8",
+    ),
 }
 
 

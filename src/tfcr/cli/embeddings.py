@@ -1,6 +1,5 @@
 """``tfcr embeddings list|info|fetch|convert|train``."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
@@ -9,7 +8,7 @@ from tfcr.cli.options import Again, Data, Json, Place, Reading, with_options
 from tfcr.cli.output import note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
-    from tfcr.embeddings.pretrained import KnownModel
+    from tfcr.embeddings.pretrained import PretrainedModel
 
 app = typer.Typer(help="Word vectors: which there are, getting them, convert, train.", no_args_is_help=True)
 
@@ -26,21 +25,21 @@ def list_known(json: Json = False) -> None:
     \b
     tfcr embeddings list
     """
-    from tfcr.embeddings import KNOWN_MODELS
+    from tfcr.embeddings import PRETRAINED
     from tfcr.embeddings.pretrained import is_ready
 
     if json:
-        print_json([{"name": name, **asdict(model), "ready": is_ready(name)} for name, model in KNOWN_MODELS.items()])
+        print_json([{"name": name, **model.facts(), "ready": is_ready(name)} for name, model in PRETRAINED.items()])
         return
     rows = [
         (name, model.words, model.dimensions, model.what, model.licence, "ready" if is_ready(name) else _where(model))
-        for name, model in KNOWN_MODELS.items()
+        for name, model in PRETRAINED.items()
     ]
     rows.append(("w2v", "", "", "word2vec trained on your own texts", "yours", "ready"))  # type: ignore[arg-type]
     print_table(("name", "words", "dimensions", "what", "licence", "where"), rows)
 
 
-def _where(model: "KnownModel") -> str:
+def _where(model: "PretrainedModel") -> str:
     if model.download is None:
         return model.source
     size = f" ({model.download.size / 1e9:.1f} GB)" if model.download.size else ""
@@ -59,10 +58,10 @@ def fetch(
     \b
     tfcr embeddings fetch wglove-50
     """
-    from tfcr.embeddings.pretrained import fetch_known
+    from tfcr.embeddings.pretrained import fetch_pretrained
 
     with progress_bar(f"fetching {name}", in_bytes=True) as progress:
-        file = fetch_known(name, path, again=again, progress=progress, tell=note)
+        file = fetch_pretrained(name, path, again=again, progress=progress, tell=note)
     if json:
         print_json({"name": name, "file": str(file)})
     else:

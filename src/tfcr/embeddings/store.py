@@ -1,6 +1,7 @@
 """Embeddings: words and their vectors, immutable and shared."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from tfcr.embeddings.cache import LoadReport, WordArrays, open_cached
-from tfcr.embeddings.formats import FORMATS, array_blocks, detect_format, word_list_of
-from tfcr.embeddings.pretrained import IN_DOMAIN, KNOWN_MODELS, find_known
+from tfcr.embeddings.formats import FORMATS, format_for, vector_file
+from tfcr.embeddings.pretrained import IN_DOMAIN, PRETRAINED, find_pretrained, pretrained_file
 from tfcr.embeddings.word2vec import train_word2vec
 from tfcr.errors import EmbeddingsError, InputError, look_up, unknown_name
 from tfcr.system.packed_strings import encode_words
@@ -22,13 +22,12 @@ from tfcr.text.documents import check_texts
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
 MANY_WORDS = 500_000
-"""Of so many words no table is made in memory: the list is gone through for those that are asked for."""
-WRITTEN_AS = {".bin": "word2vec-binary", ".vec": "word2vec-text", ".txt": "glove", ".npy": "npy"}
+"""From this many words on, `rows` scans their bytes instead of building a dict, which saves memory and time."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of a corpus has vectors: the share of its different words, and of its running tokens."""
+    """How much of a corpus has vectors: the fraction of its distinct words, and of its tokens."""
 
     words: float
     tokens: float
@@ -37,8 +36,8 @@ class Coverage:
 class Embeddings:
     """Words and their vectors.
 
-    Immutable: copies and scikit-learn's clones are the same object, and a pickle of loaded vectors holds only the
-    path they came from. Make one with `load`, `train` or `from_arrays`.
+    Immutable: copies and scikit-learn's clones are the same object, and a pickle of loaded vectors contains only the
+    path they came from. Compared and hashed by identity. Make one with `load`, `train` or `from_arrays`.
 
     Attributes
     ----------
@@ -47,7 +46,7 @@ class Embeddings:
     vectors
         float32 of shape (n_words, dimensions), read-only.
     name
-        Where they come from, for people.
+        Where they come from, for messages.
     report
         What loading left out.
 
@@ -73,37 +72,23 @@ class Embeddings:
     def load(cls, source: str | os.PathLike[str], *, format: str | None = None) -> "Embeddings":
         """Load vectors from a file or by a known name.
 
-        The first time, the file is converted to a memory-mapped cache; after that it opens at once.
+        The first time, the file is converted to a memory-mapped cache; after that it opens instantly.
 
         Parameters
         ----------
         source
-            A path, or a name of KNOWN_MODELS. A file of that name comes first.
+            A path, or a name of PRETRAINED. An existing file takes precedence over a name.
         format
-            A name of FORMATS, if it shall not be told from the file's content.
+            A name of FORMATS; detected from the file's content if omitted.
         """
         if str(source) == IN_DOMAIN:
             raise EmbeddingsError(f"{IN_DOMAIN!r} stands for vectors trained on your texts: Embeddings.train(texts)")
         check_source(source)
         path = Path(source)
         if not path.exists():
-            return cls._load_known(str(source))
-        kind = format or detect_format(path)
-        reader = look_up(FORMATS, kind, "vector format")
-        beside = [word_list_of(path)] if kind == "npy" else []
-        arrays = open_cached([path, *beside], kind, lambda: reader.read(path))
-        return cls(arrays, path.name, (str(path.absolute()), format))
-
-    @classmethod
-    def _load_known(cls, name: str) -> "Embeddings":
-        path = find_known(name)
-        if KNOWN_MODELS[name].extra:
-            words = path.with_name("glove_6B_index.parquet")
-            arrays = open_cached([path, words], "parquet", lambda: array_blocks(path, _parquet_words(words)))
-        else:
-            kind = detect_format(path)
-            arrays = open_cached([path], kind, lambda: FORMATS[kind].read(path))
-        return cls(arrays, name, (name, None))
+            name = str(source)
+            return cls(open_cached(pretrained_file(name)), name, (name, None))
+        return cls(open_cached(vector_file(path, format)), path.name, (str(path.absolute()), format))
 
     @classmethod
     def train(
@@ -119,9 +104,9 @@ class Embeddings:
         tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
         progress: Progress | None = None,
     ) -> "Embeddings":
-        """Train word2vec on one's own texts; no labels are needed.
+        """Train word2vec on texts; no labels are needed.
 
-        With the same texts and the same seed, the vectors are the same.
+        The same texts and the same seed give the same vectors.
 
         Parameters
         ----------
@@ -130,19 +115,19 @@ class Embeddings:
         dimensions
             The length of each vector.
         window
-            How many words to either side count as context.
+            Number of context words on either side.
         epochs
-            How many times the texts are gone through.
+            Number of passes over the texts.
         skip_gram
             Skip-gram instead of CBOW: slower, and better for rare words.
         min_count
             Rarer words get no vector.
         seed
-            Of all randomness.
+            The random seed.
         tokenizer
             A name of TOKENIZERS or a callable.
         progress
-            Called with the documents done and those to do, all epochs counted.
+            Called with the number of documents done and the total, over all epochs.
         """
         words, vectors = train_word2vec(
             check_texts(texts),
@@ -159,37 +144,35 @@ class Embeddings:
 
     @classmethod
     def from_arrays(cls, words: Sequence[str], vectors: ArrayLike, *, name: str = "arrays") -> "Embeddings":
-        """Take words and vectors that are in memory already."""
+        """Make Embeddings from words and their vectors, one row per word."""
         array = np.array(vectors, np.float32)
         known = list(words)
         if array.ndim != 2 or len(array) != len(known):
-            raise InputError(f"found {len(known)} words and vectors of shape {array.shape}; expected a row a word")
+            raise InputError(f"found {len(known)} words and vectors of shape {array.shape}; expected one row per word")
         if not np.isfinite(array).all():
             raise InputError("found NaN or infinity in the vectors; expected numbers")
         if len(set(known)) != len(known):
-            raise InputError("found a word twice; expected each word once")
+            raise InputError(f"found {_first_repeated(known)!r} more than once; expected distinct words")
         text, offsets = encode_words(known)
         return cls(WordArrays(array, text, offsets, LoadReport(read=len(known))), name)
 
     def save(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
-        """Write the vectors to a file, whole or not at all.
+        """Write the vectors to a file atomically.
 
         Parameters
         ----------
         path
-            The file; a .npy gets its word list beside it.
+            The file; the word list of a .npy is written beside it.
         format
-            A name of FORMATS, if it shall not be told from the file's ending: .bin, .vec, .npy, or .txt (GloVe).
+            A name of FORMATS; chosen by the file's ending if omitted.
         """
         target = Path(path)
-        kind = format or WRITTEN_AS.get(target.suffix)
-        if kind is None:
-            raise EmbeddingsError(f"found {target.name}; expected a file ending in {', '.join(WRITTEN_AS)}")
-        look_up(FORMATS, kind, "vector format").write(target, self.words, self.vectors)
+        name = format or format_for(target)
+        look_up(FORMATS, name, "vector format").write(target, self.words, self.vectors)
 
     @cached_property
     def words(self) -> list[str]:
-        """All words, in the order of the rows."""
+        """All words, in row order."""
         return self._arrays.words()
 
     @cached_property
@@ -202,7 +185,7 @@ class Embeddings:
         return int(self.vectors.shape[1])
 
     def rows(self, words: Iterable[str]) -> NDArray[np.int64]:
-        """Return the row of each word, -1 where it has none."""
+        """Return the row of each word, -1 if it has no vector."""
         if len(self) < MANY_WORDS or "_row_of" in self.__dict__:
             return np.array([self._row_of.get(word, -1) for word in words], np.int64)
         asked = list(words)
@@ -213,7 +196,7 @@ class Embeddings:
         return self._last_rows[1].copy()
 
     def of_words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of these words, zeros where there is none; (n_words, dimensions)."""
+        """Return the vectors of these words, (n_words, dimensions); zeros for a word that has none."""
         rows = self.rows(words)
         vectors = np.zeros((len(rows), self.dimensions), np.float32)
         vectors[rows >= 0] = self.vectors[rows[rows >= 0]]
@@ -305,15 +288,15 @@ def embeddings_key(source: AnyEmbeddings | None) -> Hashable:
 
 
 def check_source(source: str | os.PathLike[str]) -> None:
-    """Refuse a path, or a name of KNOWN_MODELS, that no vectors can be loaded from."""
+    """Raise EmbeddingsError unless `source` is an existing file, or a name of PRETRAINED that is on this machine."""
     path = Path(source)
     if path.is_file():
         return
     if path.exists():
         raise EmbeddingsError(f"{path} is a folder; expected a file of word vectors")
-    if str(source) not in KNOWN_MODELS:
+    if str(source) not in PRETRAINED:
         raise EmbeddingsError(_not_found(str(source)))
-    find_known(str(source))
+    find_pretrained(str(source))
 
 
 def _load_again(source: str, format: str | None) -> Embeddings:
@@ -324,11 +307,11 @@ def _take_again(words: list[str], vectors: NDArray[np.float32], name: str) -> Em
     return Embeddings.from_arrays(words, vectors, name=name)
 
 
-def _parquet_words(path: Path) -> list[bytes]:
-    return [word.encode() for word in pl.read_parquet(path).to_series().to_list()]
+def _first_repeated(words: list[str]) -> str:
+    return next(word for word, count in Counter(words).items() if count > 1)
 
 
 def _not_found(source: str) -> str:
     if os.sep in source or "." in source:
-        return f"{source} does not exist; give the path of a vector file or one of {', '.join(KNOWN_MODELS)}"
-    return unknown_name(source, KNOWN_MODELS, "vectors") + " Or give the path of a vector file"
+        return f"{source} does not exist; give the path of a vector file or one of {', '.join(PRETRAINED)}"
+    return unknown_name(source, PRETRAINED, "vectors") + " Or give the path of a vector file"

@@ -10,7 +10,7 @@ from tfcr.text.class_counts import Progress
 from tfcr.text.tokenizers import AnyTokenizer, check_tokens, resolve_tokenizer
 
 LONGEST_SENTENCE = 10_000
-"""gensim drops the tokens past this number in a sentence without a word; longer documents are cut into several."""
+"""gensim silently drops further tokens of a sentence; longer documents are cut into several sentences."""
 
 
 def train_word2vec(
@@ -39,12 +39,12 @@ def train_word2vec(
         sg=int(skip_gram),
         min_count=min_count,
         seed=seed,
-        workers=1,  # the only number that gives the same vectors twice, and hardly slower
+        workers=1,  # more would make the vectors differ from run to run, and be hardly faster
     )
     model.build_vocab(sentences)
     if not len(model.wv):
         raise EmbeddingsError(
-            f"no word occurs {min_count} times in the {len(texts)} texts given, so that word2vec has nothing to "
+            f"no word occurs {min_count} times in the {len(texts)} texts given, so word2vec has nothing to "
             "learn from; give more text, or vectors from a file (embeddings=PATH)"
         )
     corpus = _Counted(sentences, epochs, progress)
@@ -62,7 +62,7 @@ def _tokenize(texts: list[str], tokenizer: str | AnyTokenizer) -> list[list[str]
 
 
 class _Counted:
-    """The sentences, once per epoch, telling how many have gone by."""
+    """The sentences, iterated once per epoch; reports how many are done."""
 
     def __init__(self, sentences: list[list[str]], epochs: int, progress: Progress | None) -> None:
         self.sentences = sentences

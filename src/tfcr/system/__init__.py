@@ -1,1 +1,1 @@
-"""What everything stands on: atomic files, archives, downloads, hardware, compiled code."""
+"""What everything else uses: atomic files, artefacts, archives, downloads, hardware, compiled code."""

@@ -1,6 +1,6 @@
-"""The files of a folder, a tar or a zip archive, read as they stand: nothing is unpacked to disk unasked.
+"""The files of a folder, tar or zip archive, read without unpacking them to disk.
 
-A path that leads out of its archive, a link that does, or an absurd size: the archive is refused, not repaired.
+An archive with a path or link that leads out of it, or with an absurd size, is refused as a whole.
 """
 
 import posixpath
@@ -20,18 +20,28 @@ from tfcr.system.files import open_unpacked, written_beside
 
 CHUNK = 1 << 20
 MOST_UNPACKED = 4 << 30
-"""An archive that unpacks to more bytes than this is taken for an attack."""
+"""An archive that unpacks to more bytes than this is refused as an attack."""
 MOST_RATIO = 500
-"""So is one that unpacks to so many times its size, past a first MOST_HARMLESS bytes."""
+"""So is one that unpacks to this many times its size, if that is more than MOST_HARMLESS bytes."""
 MOST_HARMLESS = 100 << 20
 
 DAMAGED = (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, zlib.error, NotImplementedError, RuntimeError)
-"""What the standard library raises on an archive that is truncated, locked by a password, or none at all."""
+"""What the standard library raises for a file that is truncated, password-protected, or not an archive."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A file, on disk or in an archive: its path in there, where it is in words, and its unpacked bytes in chunks."""
+    """A file on disk or in an archive.
+
+    Attributes
+    ----------
+    name
+        Its path within the folder or archive.
+    where
+        Its full path, for messages.
+    chunks
+        Yields its bytes, decompressed.
+    """
 
     name: str
     where: str
@@ -39,21 +49,21 @@ class Member:
 
     @property
     def base(self) -> str:
-        """Its name without folders."""
+        """The file name without folders."""
         return PurePosixPath(self.name).name
 
 
 def members(path: Path, *, nested: bool = False) -> Iterator[Member]:
-    """Yield the files of a folder (in the order of their names) or an archive (in its own order), or the file itself.
+    """Yield the files of a folder (sorted by name) or of an archive (in its order), or the file itself.
 
-    Read each before asking for the next: an archive is gone through once.
+    Read each file before the next one is yielded: an archive is read in a single pass.
 
     Parameters
     ----------
     path
         A folder, an archive or a file.
     nested
-        Whether to go through the archives that lie in a folder as well.
+        Whether to read the archives in a folder as well.
     """
     if path.is_dir():
         for file in sorted(path.rglob("*")):
@@ -72,7 +82,7 @@ def _file(path: Path, name: str) -> Iterator[Member]:
 
 
 def is_tar(path: Path) -> bool:
-    """Tell a tar archive by its name, else by its content."""
+    """Return whether a file is a tar archive, by its name or else by its content."""
     name = path.name.lower()
     if name.endswith((".tar", ".tgz", ".tbz", ".tbz2")) or ".tar." in name:
         return True
@@ -87,12 +97,12 @@ def _is_zip(path: Path) -> bool:
 
 
 def file_chunks(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file, unpacked if it is packed."""
+    """Yield the bytes of a file; gzip and bzip2 are decompressed."""
     return _chunks(path, partial(open_unpacked, path))
 
 
 def _chunks(where: Path | str, start: Callable[[], IO[bytes]]) -> Iterator[bytes]:
-    """Yield the bytes of what `start` opens; what is damaged is named."""
+    """Yield the bytes of the file that `start` opens; errors name it."""
     try:
         with start() as file:
             while chunk := file.read(CHUNK):
@@ -104,7 +114,7 @@ def _chunks(where: Path | str, start: Callable[[], IO[bytes]]) -> Iterator[bytes
 
 
 def tar_members(path: Path) -> Iterator[Member]:
-    """Yield the files of a tar archive; links within are passed over."""
+    """Yield the files of a tar archive; links that stay inside it are skipped."""
     limit = _Limit(path)
     try:
         with tarfile.open(path) as archive:
@@ -116,7 +126,9 @@ def tar_members(path: Path) -> Iterator[Member]:
                 if entry.isfile():
                     yield _packed(path, entry.name, partial(_extract, archive, entry))
     except DAMAGED as error:
-        raise DataError(f"{path} is truncated or no tar archive ({_first_line(error)}); get the file again") from error
+        raise DataError(
+            f"{path} is truncated or not a tar archive ({_first_line(error)}); get the file again"
+        ) from error
 
 
 def _in_zip(path: Path) -> Iterator[Member]:
@@ -131,7 +143,9 @@ def _in_zip(path: Path) -> Iterator[Member]:
                 elif not entry.is_dir():
                     yield _packed(path, entry.filename, partial(archive.open, entry))
     except DAMAGED as error:
-        raise DataError(f"{path} is truncated or no zip archive ({_first_line(error)}); get the file again") from error
+        raise DataError(
+            f"{path} is truncated or not a zip archive ({_first_line(error)}); get the file again"
+        ) from error
 
 
 def _packed(path: Path, name: str, start: Callable[[], IO[bytes]]) -> Member:
@@ -142,7 +156,7 @@ def _packed(path: Path, name: str, start: Callable[[], IO[bytes]]) -> Member:
 def _extract(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
     file = archive.extractfile(entry)
     if file is None:
-        raise tarfile.ReadError(f"{entry.name} is no file")
+        raise tarfile.ReadError(f"{entry.name} is not a file")
     return file
 
 
@@ -152,7 +166,7 @@ def _check_name(path: Path, name: str) -> None:
 
 
 def _check_link(path: Path, name: str, target: str, within: str) -> None:
-    """Refuse a link that leads out; others are harmless, and passed over."""
+    """Raise DataError for a link that leads out of the archive; others are harmless."""
     joined = posixpath.normpath(posixpath.join(posixpath.dirname(within), target))
     if _leads_out(joined):
         raise DataError(
@@ -161,12 +175,12 @@ def _check_link(path: Path, name: str, target: str, within: str) -> None:
 
 
 def _leads_out(name: str) -> bool:
-    path = PureWindowsPath(name)  # knows both kinds of slashes, and drives
+    path = PureWindowsPath(name)  # splits at both kinds of slashes, and knows drives
     return bool(path.root or path.drive or ".." in path.parts)
 
 
 class _Limit:
-    """Counts what an archive unpacks to, and refuses what no honest one does."""
+    """Adds up the sizes of an archive's files, and raises DataError beyond what an honest archive holds."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -177,7 +191,7 @@ class _Limit:
         self.unpacked += size
         if self.unpacked > self.most:
             raise DataError(
-                f"{self.path} unpacks to more than {self.most >> 20} MB; it is damaged or not to be trusted"
+                f"{self.path} unpacks to more than {self.most >> 20} MB; it is damaged, or not to be trusted"
             )
 
 
@@ -189,9 +203,9 @@ def _first_line(error: BaseException) -> str:
 
 
 def unpack_one(archive: Path, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
-    """Write the file called like `target` from a zip, or the one file of a gz or bz2, to `target`, whole or not at all.
+    """Unpack one file to `target` atomically: from a zip the file of the same name, or the content of a .gz or .bz2.
 
-    Where it goes is decided here, never by the archive.
+    No path in the archive decides where the file goes.
     """
     if _is_zip(archive):
         size, chunks = _named_in_zip(archive, target.name)
@@ -218,7 +232,7 @@ def _named_in_zip(archive: Path, name: str) -> tuple[int, Iterator[bytes]]:
             entries = [entry for entry in opened.infolist() if PurePosixPath(entry.filename).name == name]
     except DAMAGED as error:
         raise DataError(
-            f"{archive} is truncated or no zip archive ({_first_line(error)}); get the file again"
+            f"{archive} is truncated or not a zip archive ({_first_line(error)}); get the file again"
         ) from error
     if len(entries) != 1:
         raise DataError(f"{archive} holds {len(entries)} files called {name}; expected one")

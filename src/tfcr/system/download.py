@@ -1,7 +1,7 @@
-"""Files from the web: whole or not at all, resumed after an interruption, checked, safe with several processes.
+"""Downloads: atomic, resumed after an interruption, checked by size and hash, safe with several processes.
 
-What has come so far lies beside the target as ``.name.part``, with a note of what it is a part of. Only a file of the
-right size and sum gets the final name.
+An unfinished download is kept beside the target as ``.name.part``, with a note of the file and version it belongs to.
+Only a file of the right size and hash gets the final name.
 """
 
 import errno
@@ -11,7 +11,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from http.client import HTTPException, HTTPMessage
 from pathlib import Path
@@ -25,11 +24,11 @@ from tfcr.system.files import locked, write_file
 
 CHUNK = 1 << 18
 TIMEOUT = 30.0
-"""Seconds without a byte after which a connection counts as cut."""
+"""Seconds without data after which a connection counts as lost."""
 TRIES = 5
-"""Connections in a row that bring nothing new, after which we give up."""
+"""Give up after this many connections in a row without new data."""
 PAUSE = 1.0
-"""Seconds before the second try; each later pause is twice as long."""
+"""Seconds before the second attempt; each later pause is twice as long."""
 
 Progress = Callable[[int, int], None]
 Tell = Callable[[str], None]
@@ -44,11 +43,11 @@ class Download:
     url
         http or https.
     name
-        What it is called on disk.
+        The file name on disk.
     size, sha256
-        As far as known; checked then.
+        Checked if known.
     tried
-        When it was last seen to work; empty: never by us.
+        The date of the last successful download; empty: never tried by us.
     """
 
     url: str
@@ -67,35 +66,33 @@ def download(
     tell: Tell | None = None,
     timeout: float = TIMEOUT,
 ) -> Path:
-    """Return the file's path below `folder`; download it first if it is not there.
+    """Download a file if it is missing, and return its path.
 
     Parameters
     ----------
     wanted
         The file.
     folder
-        Made if need be.
+        Created if missing.
     again
-        Also if it is there already; the old one stays until the new one is whole.
+        Download it even if it exists; the old file is kept until the new one is complete.
     progress
-        Called with the bytes done and those to do.
+        Called with the number of bytes done and the total.
     tell
-        Called with what a user may want to know: that it is resumed, tried again, or waited for.
+        Called with messages for the user: that a download is resumed, retried or waited for.
     timeout
-        Seconds to wait for a byte.
+        Seconds to wait for data.
     """
     _check_address(wanted.url)
     tell = tell or (lambda text: None)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     target, lock = folder / wanted.name, folder / f".{wanted.name}.lock"
-    with locked(lock, lambda: tell(f"another process is downloading {wanted.name}; waiting for it")):
+    with locked(lock, lambda: tell(f"another process is downloading {wanted.name}; waiting for it"), remove=True):
         if again or not target.exists():
             part = _Part(wanted, folder / f".{wanted.name}.part")
             _receive_all(part, progress or (lambda done, total: None), tell, timeout)
             _check_sum(part)
             part.finish(target)
-        with suppress(OSError):  # before others get through: not after, when it may be theirs
-            lock.unlink()
     return target
 
 
@@ -104,12 +101,12 @@ def _check_address(url: str) -> None:
         raise DownloadError(f"found the address {url}; expected one that starts with https:// or http://")
 
 
-# what has come so far ----------------------------------------------------------------------------------------------
+# unfinished downloads -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Version:
-    """Which state of which file a part belongs to: its address, size, and the server's mark for that state."""
+    """The version of a file that a part belongs to: its URL, its size, and the server's ETag or date for it."""
 
     url: str
     total: int | None = None
@@ -117,7 +114,7 @@ class _Version:
 
 
 class _Part:
-    """The beginning of a file, and the note that says of which."""
+    """The first bytes of a file, and the note of which version they belong to."""
 
     def __init__(self, wanted: Download, path: Path) -> None:
         self.wanted = wanted
@@ -130,7 +127,7 @@ class _Part:
 
     @property
     def version(self) -> _Version | None:
-        """What the part belongs to; None if there is none that could be resumed."""
+        """The version of the part; None if there is nothing to resume."""
         try:
             version = _Version(**json.loads(self.note.read_bytes()))
         except (OSError, ValueError, TypeError):
@@ -138,13 +135,13 @@ class _Part:
         return version if version.url == self.wanted.url and self.size else None
 
     def start(self, version: _Version) -> None:
-        """Begin anew; the note comes first, so that no part is ever without."""
+        """Start from the first byte. The note is written first, so that every part has one."""
         self.path.unlink(missing_ok=True)
         write_file(self.note, json.dumps(asdict(version)).encode())
         self.path.touch()
 
     def finish(self, target: Path) -> None:
-        """Give it the final name, once it is safely on the disk."""
+        """Flush the file to disk and give it its final name."""
         with self.path.open("rb+") as file:
             os.fsync(file.fileno())
         self.path.replace(target)
@@ -159,15 +156,15 @@ class _Part:
 
 
 class _CutError(Exception):
-    """The connection broke, or the server is busy: worth another try."""
+    """The connection broke or the server is busy: worth another attempt."""
 
 
 def _receive_all(part: _Part, progress: Progress, tell: Tell, timeout: float) -> None:
-    """Connect until all is there; give up after some connections that brought nothing new."""
+    """Connect until the file is complete; give up after TRIES connections without new data."""
     most = part.size
     failures = 0
     if part.version is not None:
-        tell(f"{part.wanted.name}: going on after {_in_words(part.size)}")
+        tell(f"{part.wanted.name}: resuming at {_in_words(part.size)}")
     while True:
         try:
             _receive(part, progress, timeout)
@@ -183,15 +180,15 @@ def _receive_all(part: _Part, progress: Progress, tell: Tell, timeout: float) ->
 
 
 def _given_up(part: _Part, cut: _CutError) -> str:
-    kept = f"; {_in_words(part.size)} are kept: type the same command again, and it goes on from there"
+    kept = f"; {_in_words(part.size)} are kept: type the same command again to resume"
     return f"{part.wanted.url}: {cut}, {TRIES} times in a row{kept if part.size else '; try again later'}"
 
 
 def _receive(part: _Part, progress: Progress, timeout: float) -> None:
-    """Ask for what is missing, and append it."""
+    """Request the missing bytes and append them."""
     version = part.version
     if version is not None and part.size == version.total:
-        return  # all came, but the process ended before the last check
+        return  # complete, but the process ended before the last check
     with _ask(part, version, timeout) as answer:
         offered = _read_head(part, version, answer)
         for chunk in _chunks(answer):
@@ -202,7 +199,7 @@ def _receive(part: _Part, progress: Progress, timeout: float) -> None:
 
 
 def _ask(part: _Part, version: _Version | None, timeout: float) -> Any:
-    """Send the request; what the server refuses for good is told from what is worth another try."""
+    """Send the request; raise _CutError for what is worth another attempt, DownloadError for a final refusal."""
     headers = {"User-Agent": "tfcr", "Accept-Encoding": "identity"}
     if version is not None:
         headers["Range"] = f"bytes={part.size}-"
@@ -212,7 +209,7 @@ def _ask(part: _Part, version: _Version | None, timeout: float) -> Any:
         return _opener().open(request.Request(part.wanted.url, headers=headers), timeout=timeout)  # noqa: S310 - checked
     except HTTPError as error:
         error.close()
-        if error.code == 416:  # there is no such rest: the file has changed
+        if error.code == 416:  # the range does not exist: the file has changed
             part.drop()
             raise _CutError("the file has changed on the server") from None
         if error.code in (408, 429) or error.code >= 500:
@@ -227,7 +224,7 @@ def _ask(part: _Part, version: _Version | None, timeout: float) -> Any:
 
 
 class _SafeRedirects(request.HTTPRedirectHandler):
-    """Follows the server's directions, but never from https to something less."""
+    """Follows redirects, but never from https to an unencrypted address."""
 
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -238,7 +235,7 @@ class _SafeRedirects(request.HTTPRedirectHandler):
 
 
 def _opener() -> request.OpenerDirector:
-    """Return an opener that knows http and https, and neither files nor ftp, wherever a server directs it."""
+    """Return an opener for http and https alone: a redirect must not lead to a local file or ftp."""
     opener = request.OpenerDirector()
     for handler in (
         request.ProxyHandler(),
@@ -254,26 +251,26 @@ def _opener() -> request.OpenerDirector:
 
 
 def _read_head(part: _Part, version: _Version | None, answer: Any) -> _Version:
-    """Check what the server is about to send, and make the part ready for it."""
+    """Check the headers of the answer, and prepare the part for its content."""
     headers = answer.headers
     if headers.get_content_type() == "text/html":
         raise DownloadError(f"{part.wanted.url}: the server sends a web page; expected the file {part.wanted.name}")
     begins, total = _extent(headers, answer.status)
     offered = _Version(part.wanted.url, total, headers.get("ETag") or headers.get("Last-Modified") or "")
     _check_size(part, offered)
-    if offered.mark.startswith("W/"):  # a weak mark cannot vouch for bytes
+    if offered.mark.startswith("W/"):  # a weak ETag does not guarantee the same bytes
         offered = _Version(offered.url, offered.total)
-    if begins == 0:  # the first time, or the server ignores that we have a part
+    if begins == 0:  # the first request, or the server ignores Range
         part.start(offered)
     elif version is None or begins != part.size or total != version.total:
         part.drop()
-        raise _CutError("the server sends another part than was asked for")
+        raise _CutError("the server sends another range than requested")
     _check_space(part, offered)
     return offered
 
 
 def _extent(headers: Any, status: int) -> tuple[int, int | None]:
-    """Return where the answer begins, and the size of the whole file."""
+    """Return the position of the answer's first byte, and the size of the whole file."""
     if status == 206:
         kind, _, rest = headers.get("Content-Range", "").partition(" ")
         span, _, total = rest.partition("/")
@@ -324,12 +321,12 @@ def _append(part: _Part, chunk: bytes) -> None:
             raise
         raise DownloadError(
             f"no space left in {part.path.parent} after {_in_words(part.size)} of {part.wanted.name}; make room and "
-            "type the same command again: it goes on from there"
+            "type the same command again to resume"
         ) from error
 
 
 def _check_sum(part: _Part) -> None:
-    """Refuse what is not the file; it is not kept, for no part of it can be trusted."""
+    """Raise DownloadError for a wrong size or hash; the file is deleted, since no part of it can be trusted."""
     size, sha256 = part.wanted.size, part.wanted.sha256
     if size is not None and part.size != size:
         found = f"{part.size:,} bytes; expected {size:,}"
@@ -347,7 +344,7 @@ def _sha256(path: Path) -> str:
 
 
 def _in_words(size: int) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes with a unit.
 
     >>> _in_words(15_223_170)
     '15.2 MB'

@@ -1,11 +1,9 @@
-"""Where tfcr keeps what it can make again, and how it writes so that nothing is ever half-written."""
+"""Where tfcr keeps its files, and how it writes them: atomically, and one process at a time."""
 
 import bz2
 import gzip
 import os
 import secrets
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,19 +11,20 @@ from typing import IO, cast
 
 
 def cache_folder(name: str) -> Path:
-    """Return a folder of the user's cache, made if need be, open to nobody else.
+    """Return a folder of the user's cache; it is created if missing, readable by its owner alone.
 
-    It lies in ``TFCR_CACHE``, or where the system keeps such things.
+    The cache is ``TFCR_CACHE`` if set, else the platform's cache folder, such as ``~/.cache/tfcr``.
     """
     folder = _cache_root() / name
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for private in (folder.parent, folder):  # `parents=True` would give the parent the default mode
+        private.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 
 def kernel_cache() -> Path | None:
-    """Return the folder for compiled code; None where the user's cache cannot be written.
+    """Return the folder for compiled code; None if the user's cache is not writable.
 
-    A cache of code is as trusted as code: it is open to its user alone, and nobody's else is used.
+    Whoever can write to it can run code as this user, so only its owner may.
     """
     try:
         folder = cache_folder("kernels")
@@ -36,20 +35,20 @@ def kernel_cache() -> Path | None:
 
 
 def data_folders() -> list[Path]:
-    """Return the folders that datasets and vectors are looked for in: those named by TFCR_DATA, else usual ones."""
+    """Return the folders searched for datasets and vectors: those in TFCR_DATA, or ``data`` and ``../shared/data``."""
     if given := os.environ.get("TFCR_DATA"):
         return [Path(folder) for folder in given.split(os.pathsep) if folder]
     return [folder for folder in (Path("data"), Path("..") / "shared" / "data") if folder.is_dir()]
 
 
 def looked_in() -> str:
-    """Say where data was looked for."""
+    """Return where data was searched for, for an error message."""
     folders = ", ".join(map(str, data_folders()))
     return f"looked in {folders}" if folders else "TFCR_DATA is not set"
 
 
 def find_data(*names: str) -> Path | None:
-    """Return the first of these files or folders that is there: at its remembered place, else in a data folder."""
+    """Return the first of these files or folders that exists, at its remembered path or else in a data folder."""
     for name in names:
         with suppress(OSError, UnicodeDecodeError):
             remembered = Path(_place_of(name).read_text("utf-8"))
@@ -60,12 +59,12 @@ def find_data(*names: str) -> Path | None:
 
 
 def fetched_folder() -> Path:
-    """Return the folder for what is downloaded; it need not exist yet. A thing in it counts once it is remembered."""
+    """Return the folder for downloads; it may not exist yet. A download is used once `remember_path` has noted it."""
     return _cache_root() / "data"
 
 
 def remember_path(name: str, path: Path) -> None:
-    """Note where the file or folder of that name is; nothing is copied."""
+    """Store the path of the file or folder of that name; nothing is copied."""
     _place_of(name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_file(_place_of(name), str(path.resolve()).encode())
 
@@ -77,22 +76,20 @@ def _place_of(name: str) -> Path:
 def _cache_root() -> Path:
     if given := os.environ.get("TFCR_CACHE"):
         return Path(given)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "tfcr" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "tfcr"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tfcr"
+    from platformdirs import user_cache_path  # noqa: PLC0415 - only needed without TFCR_CACHE
+
+    return user_cache_path("tfcr", appauthor=False)
 
 
 def open_unpacked(path: Path) -> IO[bytes]:
-    """Open a file for reading, unpacked if it is packed by gzip or bzip2."""
+    """Open a file for reading; gzip and bzip2 are decompressed."""
     head = _first_bytes(path)
     unpack = next((unpack for magic, unpack in _PACKERS.items() if head.startswith(magic)), None)
     return unpack(path) if unpack else path.open("rb")
 
 
 def is_packed(path: Path) -> bool:
-    """Tell a packed file by its first bytes."""
+    """Return whether a file is compressed with gzip or bzip2, by its first bytes."""
     return _first_bytes(path).startswith(tuple(_PACKERS))
 
 
@@ -109,7 +106,7 @@ _PACKERS: dict[bytes, Callable[[Path], IO[bytes]]] = {
 
 @contextmanager
 def written_beside(path: Path) -> Iterator[IO[bytes]]:
-    """Write to a temporary file beside `path`, flush it to disk, and rename it only when all is written."""
+    """Write to a temporary file in the same folder, flush it to disk, and rename it to `path` once it is complete."""
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as file:
@@ -124,52 +121,39 @@ def written_beside(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write `content` to `path`, whole or not at all."""
+    """Write `content` to `path` atomically."""
     with written_beside(path) as file:
         file.write(content)
 
 
 @contextmanager
-def locked(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[None]:
-    """Let one process at a time through; `waiting` is called if another is there already.
+def locked(path: Path, waiting: Callable[[], object] | None = None, *, remove: bool = False) -> Iterator[None]:
+    """Let one process (or thread) at a time run the body.
 
-    The system lets go of the lock when its process ends, however it ends. Who is through may remove the file.
+    The system frees the lock when its process ends, however it ends.
+
+    Parameters
+    ----------
+    path
+        The lock file. Whoever holds the lock may delete it.
+    waiting
+        Called once if another process holds the lock.
+    remove
+        Delete the lock file at the end.
     """
-    while True:
-        with path.open("ab") as file:
-            if not _lock(file.fileno()):
-                if waiting is not None:
-                    waiting()
-                while not _lock(file.fileno()):
-                    time.sleep(0.1)
-            if _is_at(file, path):  # else it was removed while we waited, and locks nothing
-                yield
-                return
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - takes 40 ms, and most runs lock nothing
 
-
-def _is_at(file: IO[bytes], path: Path) -> bool:
+    lock = FileLock(path, poll_interval=0.1)
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(number: int) -> bool:
-        try:
-            msvcrt.locking(number, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _lock(number: int) -> bool:
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+        lock.acquire(blocking=False)
+    except Timeout:
+        if waiting is not None:
+            waiting()
+        lock.acquire()
+    try:
+        yield
+    finally:
+        if remove:
+            with suppress(OSError):  # while we hold it: afterwards it may be another's
+                path.unlink()
+        lock.release()

@@ -1,4 +1,4 @@
-"""What the machine offers to this process: processors and memory."""
+"""The processors and memory available to this process, and running work on several threads."""
 
 import os
 import re
@@ -19,11 +19,11 @@ _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)B?\s*", re.IGNORECASE)
 _CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 UNKNOWN_MEMORY = 8 * 10**9
-"""Taken for the machine's memory where the system does not tell."""
+"""Assumed if the system does not report its memory."""
 
 
 def n_threads() -> int:
-    """Return the number of processors that this process may use: what TFCR_THREADS says, or all there are."""
+    """Return the number of threads to use: TFCR_THREADS, or the number of processors."""
     given = os.environ.get("TFCR_THREADS", "")
     return max(1, int(given)) if given.isdecimal() else n_processors()
 
@@ -35,9 +35,9 @@ def n_processors() -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep matrix products on the thread that calls them, while our own threads share the work.
+    """Run matrix products on the calling thread only, while our own threads divide the work.
 
-    It is a setting of the whole process: the first to come sets it, the last to go takes it back.
+    The setting applies to the whole process: the first to enter sets it, the last to leave restores it.
     """
     _blas_limit.enter()
     try:
@@ -67,8 +67,8 @@ class _BlasLimit:
 
 @cache
 def _blas_libraries() -> Any:
-    """Return what controls the libraries loaded; looking for them takes milliseconds, so it is done once."""
-    from threadpoolctl import ThreadpoolController  # noqa: PLC0415 - small jobs need none
+    """Return the controller of the loaded BLAS libraries; finding them takes milliseconds, so it is done once."""
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415 - small jobs do not need it
 
     return ThreadpoolController()
 
@@ -77,7 +77,7 @@ _blas_limit = _BlasLimit()
 
 
 def in_parallel(function: Callable[..., T], items: Iterable[Any], threads: int | None = None) -> list[T]:
-    """Call a function for each item, on several threads; return the results in order."""
+    """Call a function for each item on several threads; return the results in order."""
     with one_blas_thread(), ThreadPoolExecutor(threads or n_threads()) as pool:
         futures = [pool.submit(function, item) for item in items]
         try:
@@ -88,7 +88,7 @@ def in_parallel(function: Callable[..., T], items: Iterable[Any], threads: int |
 
 
 def interruptible(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function that takes long in compiled code; Ctrl-C need not wait for it."""
+    """Call a long-running compiled function on another thread, so that Ctrl-C does not wait for it."""
     results: list[T] = []
     errors: list[BaseException] = []
 
@@ -98,7 +98,7 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
         except BaseException as error:
             errors.append(error)
 
-    thread = Thread(target=work, daemon=True)  # which does not keep the program alive
+    thread = Thread(target=work, daemon=True)  # a daemon does not keep the program alive
     thread.start()
     thread.join()
     if errors:
@@ -107,7 +107,7 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def memory_limit(given: float | str | None = None) -> int:
-    """Return a limit in bytes: a number, a size such as ``"4GB"``, or None for half of the machine's memory."""
+    """Return a limit in bytes, from a number or a size such as ``"4GB"``; None: half of the machine's memory."""
     if given is None:
         return _memory() // 2
     found = _SIZE.fullmatch(given) if isinstance(given, str) else None
@@ -118,7 +118,7 @@ def memory_limit(given: float | str | None = None) -> int:
 
 
 def _memory() -> int:
-    """Return the memory of the machine, or of the container where that is less."""
+    """Return the memory of the machine, or the container's limit if that is less."""
     sizes = [UNKNOWN_MEMORY]
     with suppress(ValueError, OSError, AttributeError):
         sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]

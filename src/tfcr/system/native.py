@@ -1,6 +1,6 @@
-"""The door to compiled code: where it is cached, and how its work is shared among threads.
+"""The only way to compiled code: sets where it is cached, then imports the kernels; runs them on several threads.
 
-Importing this imports numba, which takes longer than a small job: its callers do so only when the job is large.
+Importing this module imports numba, which takes longer than a small job; callers import it only for large jobs.
 """
 
 import logging
@@ -11,7 +11,7 @@ from tfcr.system.files import kernel_cache
 from tfcr.system.hardware import in_parallel, n_threads
 
 _cache = kernel_cache()
-compiling.use_cache(_cache)  # before any kernel is imported
+compiling.use_cache(_cache)  # must come before the first kernel is imported
 compiling.tell_compiling(
     lambda: logging.getLogger("tfcr").warning(
         "compiling fast code, which takes some seconds, %s",
@@ -40,11 +40,14 @@ __all__ = [
 ]
 
 CHUNKS = 16
-"""Pieces of work for each thread: short ones, so that Ctrl-C need not wait and no thread is left with the rest."""
+"""Pieces of work per thread: small, so that Ctrl-C takes effect soon and threads finish at about the same time."""
 
 
 def in_threads(work: Callable[[int, int], None], size: int, threads: int | None = None) -> None:
-    """Call ``work(first, last)`` for all of ``range(size)`` in pieces, on several threads."""
+    """Call ``work(first, last)`` on several threads, for consecutive pieces of ``range(size)``.
+
+    With 2 threads and size 100 there are 25 pieces of 4 items: ``work(0, 4)``, ``work(4, 8)``, …, ``work(96, 100)``.
+    """
     workers = threads or n_threads()
     step = max(1, -(-size // (workers * CHUNKS)))
     in_parallel(lambda first: work(first, min(first + step, size)), range(0, size, step), workers)

@@ -1,4 +1,9 @@
-"""Words on disk: their UTF-8 bytes, one after the other, and where each one starts."""
+"""Packed strings: the UTF-8 bytes of many words in one array, and the offset of each word in another.
+
+words    ["an", "ox", "é"]
+text     [97 110 111 120 195 169]
+offsets  [0 2 4 6]                 word i is text[offsets[i]:offsets[i + 1]]
+"""
 
 from collections.abc import Sequence
 
@@ -9,7 +14,7 @@ _EIGHT = 8
 
 
 def encode_words(words: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return words as UTF-8 bytes and offsets. Lone surrogates pass: tokens may hold anything."""
+    """Return the text and offsets of words. Lone surrogates are allowed: tokens may contain anything."""
     encoded = [word.encode("utf-8", "surrogatepass") for word in words]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(word) for word in encoded], out=offsets[1:])
@@ -17,7 +22,7 @@ def encode_words(words: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.in
 
 
 def decode_words(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
-    """Return the words of `encode_words`."""
+    """Return all words of `encode_words`."""
     return decode_some(text, offsets, np.arange(len(offsets) - 1))
 
 
@@ -29,15 +34,27 @@ def decode_some(text: NDArray[np.uint8], offsets: NDArray[np.int64], numbers: ND
 
 
 def sort_words(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of different words in the order of their bytes, which is that of their code points.
+    """Return the numbers of distinct words in the order of their bytes, which is that of their code points.
 
-    Eight bytes are compared at a time, as one number; words that agree in them are sorted by the next eight. After its
-    end a word goes on in zeros; where words hold NUL, the shorter one comes first.
+    The words are sorted by their first eight bytes, read as one number; those that agree are sorted by their next eight
+    bytes, and so on. Zeros stand after a word's end. If words contain NUL, the shorter word comes first.
+
+    Examples
+    --------
+    Words 0 and 2 share their first eight bytes, so a second round decides::
+
+        words                    keyboards    ox     keyboard
+        round 1, bytes 0 to 7    "keyboard"   "ox"   "keyboard"    numbers [0 2 1], positions 0 and 1 tied
+        round 2, bytes 8 to 15   "s"                 ""            numbers [2 0 1]
+
+    >>> sort_words(*encode_words(["keyboards", "ox", "keyboard"])).tolist()
+    [2, 0, 1]
     """
     padded = np.concatenate([text, np.zeros(_EIGHT, np.uint8)])
     starts, sizes, nul = offsets[:-1], np.diff(offsets), not text.all()
-    numbers, groups = np.arange(len(starts)), np.zeros(len(starts), np.int64)
-    tied = np.arange(len(starts))  # places in `numbers`; those of the same group are still to be sorted
+    numbers = np.arange(len(starts))  # the result so far
+    groups = np.zeros(len(starts), np.int64)  # for each position in `numbers`: equal where words agree so far
+    tied = np.arange(len(starts))  # the positions in `numbers` that share their group with a neighbour
     for done in range(0, int(sizes.max(initial=0)), _EIGHT):
         words = numbers[tied]
         keys = _eight_bytes(padded, starts[words] + done, sizes[words] - done)
@@ -52,10 +69,20 @@ def sort_words(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[n
 
 
 def _eight_bytes(text: NDArray[np.uint8], starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the first eight bytes of each word as one number, zeros after the word's end."""
+    """Return the first eight bytes of each word as one number, with zeros after the word's end.
+
+    For the word "ox" in the text "oxkeyboards", written as bytes in hexadecimal::
+
+        eights[0]             6f 78 6b 65 79 62 6f 61     the eight bytes from its start, big-endian: "oxkeyboa"
+        bits after its end    8 · (8 - 2) = 48            shifted out to the right, and zeros back in
+        result                6f 78 00 00 00 00 00 00
+
+    The text must be padded with eight bytes, so that they can be read from every start.
+    """
+    # One 8-byte number from each position of the text, overlapping: a view, nothing is copied.
     eights: NDArray[np.uint64] = np.ndarray(len(text) - _EIGHT + 1, ">u8", text, strides=(1,))
     bits_after = (_EIGHT * (_EIGHT - np.clip(sizes, 0, _EIGHT))).astype(np.uint64)
-    half = bits_after // np.uint64(2)  # a shift by 64 bits would be none
+    half = bits_after // np.uint64(2)  # shifted twice by half: a shift by all 64 bits would leave the number as it is
     found = eights[np.minimum(starts, len(eights) - 1)].astype(np.uint64)
     cleared: NDArray[np.uint64] = found >> half >> half << half << half
     return cleared

@@ -1,49 +1,47 @@
-"""Arrays and settings on disk: safetensors and JSON, nothing that could run.
+"""Model folders: arrays as safetensors, settings as JSON, nothing that could run code.
 
-A model folder holds data files, ``config.json``, and a card for people. The name of a data file carries the hash of
-its content, and ``config.json``, replaced last, names the files that belong together: whoever opens the folder, at
-whatever moment of a save, finds the old model or the new one.
+A folder contains data files, ``config.json`` and a model card. The name of a data file contains the hash of its
+content. ``config.json``, replaced last, lists the files that belong together: a reader finds the old model or the new
+one, at any moment of a save.
 """
 
 import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as dump_tensors
 
 from tfcr.errors import ModelError
-from tfcr.system.files import write_file
+from tfcr.system.array_codec import Arrays
+from tfcr.system.files import locked, write_file
 
 FORMAT = "tfcr-model"
 SCHEMA = 3
 CONFIG, CARD, LOCK = "config.json", "README.md", ".lock"
-
-Arrays = dict[str, NDArray[Any]]
 
 _DATA_FILE = re.compile(r"[a-z]+-[0-9a-f]{16}\.safetensors")
 _TEMPORARY = re.compile(r"\..*\.tmp")
 
 
 def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arrays], card: str) -> None:
-    """Write a model folder, or replace the one there.
+    """Write a model folder, or replace the model in it.
 
     Parameters
     ----------
     folder
-        Made if need be. One that holds anything but a model is refused.
+        Created if missing. A folder that holds anything but a model is refused.
     config
-        Settings, JSON.
+        Settings that JSON can hold.
     data
-        Data files by their name, without ending: arrays by theirs.
+        Data files: name without ending → arrays by name.
     card
         The text of README.md.
     """
@@ -57,7 +55,7 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _check_replaceable(folder)
-        with _locked(folder):
+        with locked(folder / LOCK):
             for name, content in contents.items():
                 write_file(folder / files[name], content)
             write_file(folder / CONFIG, written_config)
@@ -69,7 +67,7 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Tell a model's folder from data."""
+    """Return whether this is a model folder."""
     try:
         config = json.loads((Path(path) / CONFIG).read_bytes())
     except (OSError, ValueError):
@@ -78,26 +76,26 @@ def is_model(path: str | os.PathLike[str]) -> bool:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a folder that a model cannot be saved to, before any long work."""
+    """Raise ModelError, before any long work, if a model cannot be saved to this folder."""
     folder = Path(path)
     try:
         if folder.exists():
             _check_replaceable(folder)
         nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
         if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-            raise ModelError(f"cannot write the model to {folder}: {nearest} is not a folder one may write to")
+            raise ModelError(f"cannot write the model to {folder}: {nearest} is not a writable folder")
     except OSError as error:
         raise ModelError(f"cannot write the model to {folder}: {error.strerror}") from error
 
 
 def load_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Arrays]]:
-    """Read a model folder; return its config and its data files' arrays."""
+    """Return the config of a model folder, and the arrays of each data file."""
     for _ in range(10):
         config = _read_config(folder)
         try:
             return config, {name: _read_data(folder, file) for name, file in config["files"].items()}
         except FileNotFoundError as error:
-            missing = error  # replaced since its config was read: read the new one
+            missing = error  # the model was replaced after its config was read: read the new one
     raise ModelError(f"{folder} is damaged: {Path(missing.filename).name} is missing; save the model again")
 
 
@@ -111,7 +109,7 @@ def _check_replaceable(folder: Path) -> None:
 
 
 def _check_own(folder: Path) -> None:
-    """Refuse to replace what another program wrote; a damaged model of ours may be replaced."""
+    """Raise ModelError if another program wrote the config; a damaged model of ours may be replaced."""
     try:
         config = json.loads((folder / CONFIG).read_bytes())
     except ValueError:
@@ -125,10 +123,10 @@ def _is_ours(name: str) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a numpy number as Python's own, for JSON."""
+    """Return a numpy scalar as a Python number, for JSON."""
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def _digest(content: bytes) -> str:
@@ -136,28 +134,15 @@ def _digest(content: bytes) -> str:
 
 
 def _remove_leftovers(folder: Path, used: set[str]) -> None:
-    """Remove what earlier saves left, whether they ended or were killed; we hold the lock."""
+    """Delete the files of earlier saves, complete or killed; the caller holds the lock."""
     for entry in folder.iterdir():
         if entry.name not in used and (_DATA_FILE.fullmatch(entry.name) or _TEMPORARY.fullmatch(entry.name)):
             with suppress(OSError):
                 entry.unlink()
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep two saves to one folder apart. The system frees the lock when a process dies."""
-    with (folder / LOCK).open("ab") as file:
-        try:
-            import fcntl  # noqa: PLC0415 - not on Windows
-        except ImportError:
-            yield
-            return
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def _sync_folder(folder: Path) -> None:
-    """Make the renames last through a power failure, where the system can."""
+    """Make the renames survive a power failure, where the system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -173,14 +158,16 @@ def _read_config(folder: Path) -> dict[str, Any]:
         config = json.loads((folder / CONFIG).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         raise ModelError(
-            f"{folder} is no model: it has no {CONFIG}; expected a folder made by tfcr train or by save()"
+            f"{folder} is not a model: it has no {CONFIG}; expected a folder made by tfcr train or by save()"
         ) from None
     except OSError as error:
         raise ModelError(f"cannot read {folder / CONFIG}: {error.strerror}") from error
     except ValueError as error:
-        raise ModelError(f"{folder} is damaged: {CONFIG} is no JSON ({error}); save the model again") from None
+        raise ModelError(f"{folder} is damaged: {CONFIG} is not JSON ({error}); save the model again") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise ModelError(f"{folder} is no model of tfcr: its {CONFIG} is of another program")
+        raise ModelError(
+            f"{folder} is not a model of tfcr: its {CONFIG} is of another program; expected a folder made by save()"
+        )
     schema, files = config.get("schema"), config.get("files")
     if not isinstance(schema, int) or not isinstance(files, dict):
         raise ModelError(f"{folder} is damaged: {CONFIG} lacks its schema or files; save the model again")

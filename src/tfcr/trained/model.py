@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.decision import LINKS, Decision, Labels
-from tfcr.errors import InputError, ModelError, look_up
+from tfcr.errors import DamagedError, InputError, ModelError, look_up
+from tfcr.system.array_codec import Arrays
 from tfcr.text.class_counts import ClassCounts
 from tfcr.text.documents import CountedDocuments, check_texts
 from tfcr.text.tokenizers import AnyTokenizer, resolve_tokenizer
@@ -25,7 +26,7 @@ from tfcr.trained.codec import (
     write_table,
 )
 from tfcr.trained.explain import Explanation, explain_text, top_words
-from tfcr.trained.format import Arrays, load_folder, save_folder
+from tfcr.trained.format import load_folder, save_folder
 from tfcr.trained.word_table import TextScores, WordTable
 
 RENAMED = {"pairs": "bigrams", "signs": "symbols"}
@@ -149,7 +150,7 @@ class TrainedModel:
         _check_tokenizer(config.get("settings"), folder, tokenizer)
         try:
             return _read_model(*_upgraded(config, data), tokenizer)
-        except ModelError as error:
+        except (DamagedError, ModelError) as error:
             raise ModelError(f"{folder} is damaged: {error}; get or save the model again") from None
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelError(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,23 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.data import Corpus, ReadOptions, load_data
-from tfcr.errors import DataError
+from tfcr.errors import DamagedError, DataError
 from tfcr.evaluation import plan_folds
 from tfcr.experiment.plan.folds import cut_folds, sample_documents
-from tfcr.experiment.run.entries import Entry, digest_of, digest_of_strings, open_entry, string_arrays, write_entry
+from tfcr.system.array_codec import read_sparse, read_strings, write_sparse, write_strings
+from tfcr.system.artifacts import (
+    Artifact,
+    ArtifactWriter,
+    digest_of,
+    digest_of_strings,
+    drop_artifact,
+    make_artifact,
+    open_artifact,
+)
 from tfcr.text.documents import CountedDocuments, count_words
+
+SECTION = "experiments"
+"""The section of the cache for all that the cells of experiments share."""
 
 _URL = re.compile(r"\w+://\S*")
 
@@ -91,11 +103,11 @@ class PreparedCorpus:
     labels: NDArray[np.int64]
     classes: NDArray[np.str_]
     groups: list[int] | None
-    entry: Entry
+    artifact: Artifact
 
     def texts(self) -> list[str]:
         """Return the texts of the sample."""
-        return self.entry.strings("texts")
+        return read_strings(self.artifact.arrays, "texts")
 
 
 @dataclass(frozen=True)
@@ -115,9 +127,9 @@ def prepare_corpus(plan: CorpusPlan) -> CorpusFacts:
     texts_hash = digest_of_strings(corpus.texts)
     labels_hash = digest_of_strings([*map(str, corpus.labels), *map(str, corpus.groups or [])])
     name = digest_of("corpus", texts_hash, labels_hash, asdict(plan) | {"source": "", "options": ""})
-    entry = open_entry(name) or _write_corpus(name, plan, corpus, texts_hash)
+    artifact = make_artifact(SECTION, name, partial(_write_corpus, name, plan, corpus, texts_hash))
     facts: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in entry.facts.items() if key != "arrays"
+        key: tuple(value) if isinstance(value, list) else value for key, value in artifact.facts.items()
     }
     return CorpusFacts(source=Path(plan.source).name, **facts)
 
@@ -131,7 +143,7 @@ def read_whole(plan: CorpusPlan) -> Corpus:
         raise DataError(f"{error}{hint}") from None
 
 
-def _write_corpus(name: str, plan: CorpusPlan, corpus: Corpus, texts_hash: str) -> Entry:
+def _write_corpus(name: str, plan: CorpusPlan, corpus: Corpus, texts_hash: str, writer: ArtifactWriter) -> None:
     sample = _sample(corpus, plan)
     planned = plan_folds(sample, plan.folds, min_class_size=plan.folds)
     sample = planned.corpus
@@ -140,7 +152,7 @@ def _write_corpus(name: str, plan: CorpusPlan, corpus: Corpus, texts_hash: str) 
     classes, labels = np.unique(list(map(str, sample.labels)), return_inverse=True)
     groups = [] if sample.groups is None else np.unique(list(map(str, sample.groups)), return_inverse=True)[1].tolist()
     folds = cut_folds(labels, groups or None, plan.folds, plan.seed)
-    facts = {
+    writer.facts |= {
         "entry": name,
         "texts_hash": texts_hash,
         "data_hash": digest_of_strings([*sample.texts, *map(str, sample.labels), *map(str, groups)]),
@@ -151,15 +163,15 @@ def _write_corpus(name: str, plan: CorpusPlan, corpus: Corpus, texts_hash: str) 
         "notes": list(planned.notes),
     }
     arrays = {
-        **_sparse_arrays("counts", documents.matrix),
-        **_sparse_arrays("urls", _url_counts(sample.texts, documents, plan.tokenizer)),
+        **write_sparse("counts", documents.matrix),
+        **write_sparse("urls", _url_counts(sample.texts, documents, plan.tokenizer)),
         "lengths": documents.lengths,
         "labels": labels.astype(np.int64),
         "groups": np.array(groups, np.int64),
-        **string_arrays("words", list(documents.words)),
-        **string_arrays("texts", sample.texts),
+        **write_strings("words", list(documents.words)),
+        **write_strings("texts", sample.texts),
     }
-    return write_entry(name, arrays, facts)
+    writer.write(arrays)
 
 
 def _sample(corpus: Corpus, plan: CorpusPlan) -> Corpus:
@@ -181,26 +193,30 @@ def _url_counts(texts: list[str], documents: CountedDocuments, tokenizer: str) -
     return sp.coo_array((added.data, (places[added.row], added.col)), shape=documents.matrix.shape).tocsr()
 
 
-def _sparse_arrays(name: str, matrix: sp.csr_array) -> dict[str, NDArray[Any]]:
-    return {f"{name}.data": matrix.data, f"{name}.indices": matrix.indices, f"{name}.indptr": matrix.indptr}
-
-
 @lru_cache(maxsize=2)
 def open_corpus(name: str) -> PreparedCorpus:
     """Open a prepared corpus."""
-    entry = open_entry(name)
-    if entry is None:
-        raise OSError(2, "what was prepared is gone from the cache; run the same command again", name)
-    words, lengths = entry.strings("words"), entry.arrays["lengths"]
+    artifact = open_artifact(SECTION, name)
+    try:
+        if artifact is not None:
+            return _read_corpus(artifact)
+    except DamagedError:
+        drop_artifact(SECTION, name)
+    raise OSError(2, "what was prepared is gone from the cache; run the same command again", name)
+
+
+def _read_corpus(artifact: Artifact) -> PreparedCorpus:
+    arrays = artifact.arrays
+    words, lengths = read_strings(arrays, "words"), arrays["lengths"]
     shape = (len(lengths), len(words))
-    counts, urls = (_sparse_of(entry, part, shape) for part in ("counts", "urls"))
+    counts, urls = (read_sparse(arrays, part, shape, "fiu") for part in ("counts", "urls"))
     return PreparedCorpus(
         documents=CountedDocuments(words, counts, lengths),
         without_urls=_less(counts, urls),
-        labels=np.array(entry.arrays["labels"]),
-        classes=np.array(entry.facts["classes"]),
-        groups=entry.arrays["groups"].tolist() or None,
-        entry=entry,
+        labels=np.array(arrays["labels"]),
+        classes=np.array(artifact.facts["classes"]),
+        groups=arrays["groups"].tolist() or None,
+        artifact=artifact,
     )
 
 
@@ -210,8 +226,3 @@ def _less(counts: sp.csr_array, urls: sp.csr_array) -> sp.csr_array:
     rest = sp.csr_array(counts - urls)
     rest.eliminate_zeros()
     return rest
-
-
-def _sparse_of(entry: Entry, name: str, shape: tuple[int, int]) -> sp.csr_array:
-    parts = (entry.arrays[f"{name}.data"], entry.arrays[f"{name}.indices"], entry.arrays[f"{name}.indptr"])
-    return sp.csr_array(parts, shape=shape)

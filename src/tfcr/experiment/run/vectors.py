@@ -14,8 +14,17 @@ from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import EmbeddingsError
 from tfcr.experiment.plan.folds import Places
 from tfcr.experiment.plan.request import Word2Vec
-from tfcr.experiment.run.corpora import CorpusFacts, CorpusPlan, PreparedCorpus, open_corpus, read_whole
-from tfcr.experiment.run.entries import Entry, digest_of, digest_of_strings, open_entry, string_arrays, write_entry
+from tfcr.experiment.run.corpora import SECTION, CorpusFacts, CorpusPlan, PreparedCorpus, open_corpus, read_whole
+from tfcr.system.array_codec import read_strings, write_strings
+from tfcr.system.artifacts import (
+    Artifact,
+    ArtifactWriter,
+    digest_of,
+    digest_of_strings,
+    make_artifact,
+    open_artifact,
+    read_artifact,
+)
 
 
 @dataclass(frozen=True)
@@ -103,10 +112,11 @@ class PrepareVectors:
     def work(self) -> Iterator[str]:
         """Yield the name of their entry."""
         name = _entry_name(self.plan)
-        if open_entry(name) is None:
-            corpus = open_corpus(self.plan.corpus_entry)
-            _write_aligned(name, corpus, _load_or_train(self.plan))
+        make_artifact(SECTION, name, self._write)
         yield name
+
+    def _write(self, writer: ArtifactWriter) -> None:
+        _write_aligned(writer, open_corpus(self.plan.corpus_entry), _load_or_train(self.plan))
 
 
 def open_vectors(plan: VectorsPlan, corpus: PreparedCorpus, train: Places) -> WordVectors:
@@ -116,8 +126,7 @@ def open_vectors(plan: VectorsPlan, corpus: PreparedCorpus, train: Places) -> Wo
     texts = corpus.texts()
     part = [texts[place] for place in train.tolist()]
     name = digest_of("part", plan.digest, digest_of_strings(part))
-    if open_entry(name) is None:
-        _write_aligned(name, corpus, _trained(plan, part))
+    make_artifact(SECTION, name, lambda writer: _write_aligned(writer, corpus, _trained(plan, part)))
     return _open_aligned(name)
 
 
@@ -129,12 +138,17 @@ def _load_or_train(plan: VectorsPlan) -> Embeddings:
     if plan.word2vec is None:
         return Embeddings.load(plan.source)
     name = digest_of("trained", plan.digest)
-    entry = open_entry(name)
-    if entry is not None:
-        return Embeddings.from_arrays(entry.strings("words"), entry.arrays["vectors"], name=IN_DOMAIN)
+    return read_artifact(SECTION, name, lambda writer: _write_trained(writer, plan), _read_trained)
+
+
+def _read_trained(artifact: Artifact) -> Embeddings:
+    words, vectors = read_strings(artifact.arrays, "words"), artifact.arrays["vectors"]
+    return Embeddings.from_arrays(words, vectors, name=IN_DOMAIN)
+
+
+def _write_trained(writer: ArtifactWriter, plan: VectorsPlan) -> None:
     trained = _trained(plan, read_whole(plan.corpus).texts)
-    write_entry(name, {"vectors": trained.vectors, **string_arrays("words", trained.words)}, asdict(plan.word2vec))
-    return trained
+    writer.write({"vectors": trained.vectors, **write_strings("words", trained.words)})
 
 
 def _trained(plan: VectorsPlan, texts: list[str]) -> Embeddings:
@@ -142,7 +156,7 @@ def _trained(plan: VectorsPlan, texts: list[str]) -> Embeddings:
     return Embeddings.train(texts, seed=plan.corpus.seed, tokenizer=plan.corpus.tokenizer, **settings)
 
 
-def _write_aligned(name: str, corpus: PreparedCorpus, embeddings: Embeddings) -> Entry:
+def _write_aligned(writer: ArtifactWriter, corpus: PreparedCorpus, embeddings: Embeddings) -> None:
     words = corpus.documents.words
     found = embeddings.rows(words) >= 0
     if not found.any():
@@ -151,19 +165,17 @@ def _write_aligned(name: str, corpus: PreparedCorpus, embeddings: Embeddings) ->
             "are they of the same language, and the tokenizer the right one?"
         )
     occurrences = np.asarray(corpus.documents.matrix.sum(axis=0), np.float64)
-    facts = {
+    writer.facts |= {
         "coverage_words": float(found.mean()),
         "coverage_tokens": float(occurrences[found].sum() / max(occurrences.sum(), 1)),
     }
-    return write_entry(name, {"vectors": embeddings.of_words(words), "found": found}, facts)
+    writer.write({"vectors": embeddings.of_words(words), "found": found})
 
 
 @lru_cache(maxsize=2)
 def _open_aligned(name: str) -> WordVectors:
-    entry = open_entry(name)
-    if entry is None:
+    artifact = open_artifact(SECTION, name)
+    if artifact is None:
         raise OSError(2, "what was prepared is gone from the cache; run the same command again", name)
-    facts = entry.facts
-    return WordVectors(
-        entry.arrays["vectors"], entry.arrays["found"], facts["coverage_words"], facts["coverage_tokens"]
-    )
+    arrays, facts = artifact.arrays, artifact.facts
+    return WordVectors(arrays["vectors"], arrays["found"], facts["coverage_words"], facts["coverage_tokens"])

@@ -1,0 +1,241 @@
+"""Every vector format: through one contract, against gensim, and every way a file can be bad."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gensim.models import KeyedVectors
+
+from tests.embeddings.vector_files import (
+    FILES,
+    VECTORS,
+    WORDS,
+    write_fasttext,
+    write_glove,
+    write_gz,
+    write_word2vec_binary,
+    write_word2vec_text,
+)
+from tfcr import Embeddings
+from tfcr.embeddings import FORMATS, formats
+from tfcr.embeddings.formats import detect_format, vector_file
+from tfcr.errors import EmbeddingsError
+
+# gensim leaves the files it reads open, which Python reports whenever it collects them
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def test_every_format_has_a_file_of_another_program() -> None:
+    assert {name for name, _ in FILES.values()} == set(FORMATS)
+
+
+@pytest.mark.parametrize("row", FILES)
+def test_files_of_other_programs_are_detected_and_read(row: str, tmp_path: Path) -> None:
+    name, write = FILES[row]
+    path = write(tmp_path)
+    assert detect_format(path) == name
+    loaded = Embeddings.load(path)
+    assert loaded.words == WORDS
+    np.testing.assert_allclose(loaded.vectors, VECTORS, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_a_format_writes_it_detects_and_reads(name: str, tmp_path: Path) -> None:
+    row = FORMATS[name]
+    path = tmp_path / f"v{row.endings[0]}"
+    Embeddings.from_arrays(WORDS, VECTORS).save(path)
+    assert detect_format(path) == name
+    chunks = list(row.read(path))
+    assert [word for chunk in chunks for word in chunk.words] == [word.encode() for word in WORDS]
+    vectors = np.concatenate([chunk.vectors for chunk in chunks])
+    np.testing.assert_array_equal(vectors, VECTORS)
+    assert vectors.dtype == np.float32
+    assert set(vector_file(path).files) == set(tmp_path.iterdir())  # all that the vectors depend on
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_without_its_end_is_refused(name: str, tmp_path: Path) -> None:
+    row = FORMATS[name]
+    path = tmp_path / f"v{row.endings[0]}"
+    row.write(path, WORDS, VECTORS)
+    content = path.read_bytes()
+    path.write_bytes(content[: -len(content) // (2 * len(WORDS))])  # about half of the last vector is missing
+    with pytest.raises(EmbeddingsError, match=path.name):
+        list(row.read(path))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_saving_replaces_a_file_whole_or_not_at_all(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = FORMATS[name]
+    path = tmp_path / f"v{row.endings[0]}"
+    row.write(path, WORDS, VECTORS)
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", lambda number: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            row.write(path, WORDS, -VECTORS)
+    assert path.read_bytes() == before
+    row.write(path, WORDS, -VECTORS)
+    assert path.read_bytes() != before
+
+
+def test_each_ending_stands_for_one_format(tmp_path: Path) -> None:
+    endings = [ending for row in FORMATS.values() for ending in row.endings]
+    assert len(set(endings)) == len(endings)
+    with pytest.raises(EmbeddingsError, match=r"found v.doc; expected a file ending in one of .npy \(npy\), .vec"):
+        Embeddings.from_arrays(WORDS, VECTORS).save(tmp_path / "v.doc")
+    Embeddings.from_arrays(WORDS, VECTORS).save(tmp_path / "v.doc", format="glove")
+    assert detect_format(tmp_path / "v.doc") == "glove"
+
+
+def test_a_word_list_never_replaces_another_file(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("notes")
+    with pytest.raises(EmbeddingsError, match=r"the word list of v.npy would replace .*v.txt; choose another name"):
+        Embeddings.from_arrays(WORDS, VECTORS).save(tmp_path / "v.npy")
+
+
+@pytest.mark.parametrize(
+    ("write", "options"),
+    [
+        (write_word2vec_binary, {"binary": True}),
+        (write_word2vec_text, {}),
+        (write_glove, {"no_header": True}),
+        (write_fasttext, {}),
+        (write_gz, {"no_header": True}),
+    ],
+)
+def test_gensim_reads_the_same(write: Callable[[Path], Path], options: dict[str, bool], tmp_path: Path) -> None:
+    path = write(tmp_path)
+    expected = KeyedVectors.load_word2vec_format(str(path), **options)
+    loaded = Embeddings.load(path)
+    assert loaded.words == expected.index_to_key
+    np.testing.assert_array_equal(loaded.vectors, expected.vectors)
+
+
+def test_the_fast_way_and_the_careful_way_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_fasttext(tmp_path)
+    fast = list(FORMATS["word2vec-text"].read(path))
+    monkeypatch.setattr(formats._TextChunks, "_read_fast", lambda self, lines: None)
+    slow = list(FORMATS["word2vec-text"].read(path))
+    assert fast[0].words == slow[0].words
+    np.testing.assert_array_equal(fast[0].vectors, slow[0].vectors)
+
+
+def test_chunks_smaller_than_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "CHUNK_BYTES", 40)
+    for row, (_, write) in FILES.items():
+        folder = tmp_path / row
+        folder.mkdir()
+        assert Embeddings.load(write(folder)).words == WORDS
+
+
+def test_words_with_spaces_as_in_the_840b_file(tmp_path: Path) -> None:
+    path = tmp_path / "glove.txt"
+    path.write_text("the 0.1 0.2\n. . . 0.3 0.4\nat name@domain.com 0.5 0.6\n")
+    assert Embeddings.load(path).words == ["the", ". . .", "at name@domain.com"]
+
+
+BAD_FILES = {
+    "empty": (b"", "is empty"),
+    "picture": (b"\x89PNG\r\n\x1a\nxxxx", "has an unrecognised format; expected one of"),
+    "ragged": (b"a 1 2 3\nb 4 5\n", "line 2: found 2 numbers after the word; expected 3"),
+    "too long": (b"a 1.5 2.5\nb 4.5 5.5 6.5\n", "line 2: found 3 numbers after the word; expected 2"),
+    "nan": (b"a 1 2\nb 3 nan\n", "line 2: the vector of b'b' holds NaN or infinity"),
+    "infinite": (b"2 2\na 1 2\nb inf 3\n", "line 3: the vector of b'b' holds NaN"),
+    "no number": (b"a 1 2\nb 3 x\n", "line 2: could not convert string to float"),
+    "truncated text": (b"3 2\na 1 2\nb 3 4\n", r"announces 3 vectors in its first line and holds 2 \(to line 3\)"),
+    "truncated binary": (b"2 2\na \0\0\x80?\0\0\0@b \0\0", "byte 14: found the end of the file in vector 2 of the 2"),
+    "ragged first": (b"2 3\na 1.0 2.0\nb 1.0 2.0 3.0\n", "line 2: found 2 numbers after the word; expected 3"),
+    "ragged behind spaces": (b"a 1.5 2.5 \nb 1.5 2.5 3.5\n", "line 2: found 3 numbers after the word; expected 2"),
+    "tabs": (b"a\t1.5\t2.5\nb\t1.5\t2.5\n", "has an unrecognised format"),
+    "nan binary": (b"1 1\na \0\0\xc0\x7f", "byte 4: the vector of b'a' holds NaN"),
+    "too much binary": (b"1 1\na \0\0\x80?b \0\0\x80?", "byte 10: found more data after the 1 vectors"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+def test_bad_files_are_named_by_line_or_byte(kind: str, tmp_path: Path) -> None:
+    content, message = BAD_FILES[kind]
+    path = tmp_path / "bad.vec"
+    path.write_bytes(content)
+    with pytest.raises(EmbeddingsError, match=message) as caught:
+        Embeddings.load(path)
+    assert "bad.vec" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_binary_files_are_never_taken_for_text(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for number in range(200):
+        path = tmp_path / f"{number}.bin"
+        rows = random.normal(size=(2, 100)).astype("<f4")
+        path.write_bytes(b"2 100\na " + rows[0].tobytes() + b"b " + rows[1].tobytes())
+        assert detect_format(path) == "word2vec-binary"
+
+
+def test_a_long_first_row_is_text_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("1 20000\na " + " ".join(["0.123456"] * 20_000) + "\n")
+    assert Embeddings.load(path).dimensions == 20_000
+
+
+def test_a_blank_line_at_the_end_is_no_vector(tmp_path: Path) -> None:
+    path = tmp_path / "blank.txt"
+    path.write_text("a 1.5 2.5\nb 3.5 4.5\n\n")
+    assert Embeddings.load(path).words == ["a", "b"]
+
+
+def test_a_truncated_gz(tmp_path: Path) -> None:
+    path = write_gz(tmp_path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(EmbeddingsError, match="truncated or damaged"):
+        Embeddings.load(path)
+
+
+def test_a_gzipped_binary_is_to_be_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "w.bin.gz"
+    path.write_bytes(gzip.compress(write_word2vec_binary(tmp_path).read_bytes()))
+    with pytest.raises(EmbeddingsError, match="gunzip"):
+        Embeddings.load(path)
+
+
+def test_an_array_that_needs_pickle_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "o.npy", np.array([["evil"], ["object"]], dtype=object), allow_pickle=True)
+    (tmp_path / "o.txt").write_text("a\nb\n")
+    with pytest.raises(EmbeddingsError, match="need pickle, which can run code, and are refused"):
+        Embeddings.load(tmp_path / "o.npy")
+
+
+@pytest.mark.parametrize(
+    ("array", "words", "message"),
+    [
+        (np.ones((2, 2)), None, "has no word list beside it; expected n.txt"),
+        (np.ones((2, 2)), "a\n", "holds 2 vectors and its word list 1 words"),
+        (np.ones(2), "a\nb\n", r"shape \(2,\)"),
+        (np.full((2, 2), np.nan), "a\nb\n", "row 0: the vector of b'a' holds NaN"),
+    ],
+)
+def test_bad_arrays(array: np.ndarray, words: str | None, message: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "n.npy", array)
+    if words is not None:
+        (tmp_path / "n.txt").write_text(words)
+    with pytest.raises(EmbeddingsError, match=message):
+        Embeddings.load(tmp_path / "n.npy")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "options"),
+    [
+        ("glove.6B.100d.subset.bin", {"binary": True}),
+        ("glove.6B.50d.first60k.txt.gz", {"no_header": True}),
+        ("GoogleNews-vectors-negative300-bolukbasi.bin", {"binary": True}),
+    ],
+)
+def test_gensim_reads_the_same_from_real_files(shared_data: Path, file: str, options: dict[str, bool]) -> None:
+    expected = KeyedVectors.load_word2vec_format(str(shared_data / "embeddings" / file), **options)
+    loaded = Embeddings.load(shared_data / "embeddings" / file)
+    assert loaded.words == expected.index_to_key
+    np.testing.assert_array_equal(loaded.vectors, expected.vectors)

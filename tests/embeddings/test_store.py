@@ -1,0 +1,100 @@
+"""Embeddings: one immutable object, loaded, trained or made from arrays."""
+
+import pickle
+from copy import copy, deepcopy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from tests.embeddings.vector_files import VECTORS, WORDS, write_glove
+from tfcr import ClassCounts, Embeddings, TfcrClassifier
+from tfcr.embeddings import embeddings_key, resolve_embeddings
+from tfcr.errors import EmbeddingsError, InputError, UnknownNameError
+
+# gensim leaves the files it reads open, which Python reports whenever it collects them
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def test_missing_files_and_names(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingsError, match=r"missing\.bin does not exist"):
+        Embeddings.load("missing.bin")
+    with pytest.raises(EmbeddingsError, match=r"unknown vectors 'wglov'; known: gw2v.*Did you mean 'wglove'"):
+        Embeddings.load("wglov")
+    with pytest.raises(EmbeddingsError, match="stands for vectors trained on your texts"):
+        Embeddings.load("w2v")
+    with pytest.raises(EmbeddingsError, match="is a folder"):
+        Embeddings.load(tmp_path)
+    with pytest.raises(UnknownNameError, match="unknown vector format 'bin'"):
+        Embeddings.load(write_glove(tmp_path), format="bin")
+
+
+def test_one_object_however_it_is_copied(tmp_path: Path) -> None:
+    loaded = Embeddings.load(write_glove(tmp_path))
+    assert copy(loaded) is deepcopy(loaded) is loaded
+    assert clone(TfcrClassifier(embeddings=loaded)).embeddings is loaded
+    assert len(pickle.dumps(loaded)) < 500
+    assert pickle.loads(pickle.dumps(loaded)).words == WORDS
+    in_memory = Embeddings.from_arrays(WORDS, VECTORS)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(in_memory)).vectors, VECTORS)
+
+
+def test_vectors_cannot_be_written_to() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        Embeddings.from_arrays(WORDS, VECTORS).vectors[0] = 0
+
+
+def test_lookups() -> None:
+    vectors = Embeddings.from_arrays(["a", "b"], [[1, 2], [3, 4]])
+    assert "a" in vectors
+    assert "z" not in vectors
+    assert vectors.of_words(["b", "z"]).tolist() == [[3, 4], [0, 0]]
+    with pytest.raises(KeyError):
+        vectors["z"]
+    assert repr(vectors) == "Embeddings('arrays', 2 words, 2 dimensions)"
+
+
+@pytest.mark.parametrize(
+    ("words", "vectors", "message"),
+    [
+        (["a"], [[1, 2], [3, 4]], "found 1 words and vectors of shape"),
+        (["a", "a"], [[1, 2], [3, 4]], "found 'a' more than once"),
+        (["a"], [[1, float("nan")]], "found NaN"),
+    ],
+)
+def test_bad_arrays_in_memory(words: list[str], vectors: list[list[float]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Embeddings.from_arrays(words, vectors)
+
+
+def test_coverage_by_words_and_by_tokens() -> None:
+    counts = ClassCounts.from_texts(["a a a b", "c"], ["x", "y"])
+    coverage = Embeddings.from_arrays(["a", "z"], [[1], [2]]).coverage(counts)
+    assert coverage.words == pytest.approx(1 / 3)
+    assert coverage.tokens == pytest.approx(3 / 5)
+
+
+TEXTS = ["the cat sat on the mat", "the dog sat on the rug"] * 10
+
+
+def test_a_source_is_taken_loaded_or_trained(tmp_path: Path) -> None:
+    vectors = Embeddings.from_arrays(WORDS, VECTORS)
+    assert resolve_embeddings(vectors, TEXTS) is vectors
+    path = write_glove(tmp_path)
+    for source in (path, str(path)):
+        assert resolve_embeddings(source, TEXTS).words == WORDS
+    trained = resolve_embeddings("w2v", TEXTS, dimensions=4, unlabelled=["extra extra"], random_state=3)
+    seed = int(np.random.RandomState(3).randint(2**31 - 1))
+    expected = Embeddings.train([*TEXTS, "extra extra"], dimensions=4, seed=seed)
+    assert trained.words == expected.words
+    np.testing.assert_array_equal(trained.vectors, expected.vectors)
+    with pytest.raises(InputError, match="found a single string"):
+        resolve_embeddings("w2v", TEXTS, unlabelled="extra")
+
+
+def test_sources_that_may_differ_have_different_keys(tmp_path: Path) -> None:
+    one, two = (Embeddings.from_arrays(WORDS, sign * VECTORS) for sign in (1, -1))
+    assert str(one) == str(two)
+    assert len({embeddings_key(source) for source in (one, two, one, clone(two), None)}) == 3
+    assert embeddings_key(tmp_path / "v.txt") == embeddings_key(str(tmp_path / "v.txt"))
