@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tfcr.data import DATASETS, Corpus, dataset_rows, fetch_dataset, load_data, load_dataset
 from tfcr.data.datasets.registry import PAPER
-from tfcr.data.named import DOWNLOADABLE, READY, TO_BE_ASKED_FOR, how_to_get, state_of
+from tfcr.data.datasets.fetch import DOWNLOADABLE, READY, TO_BE_ASKED_FOR, how_to_get, state_of
 from tfcr.errors import DataError, DownloadError, InputError
 from tfcr.system import archives
 
