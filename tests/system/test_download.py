@@ -23,7 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.data.datasets.test_datasets import write_newsgroups
+from tests.data.datasets.files import write_newsgroups
 from tfcr import Embeddings, cli
 from tfcr.data import DATASETS, fetch_dataset, load_dataset
 from tfcr.embeddings.pretrained import KNOWN_MODELS, fetch_known, is_ready

@@ -83,11 +83,15 @@ def detect_separator(sample: str, *, quoting: bool = True) -> str:
 
 
 def _regularity(sample: str, separator: str, quoting: bool) -> tuple[float, int]:
-    """Return the fraction of rows with the most common number of columns, and that number; (0, 0) for one column."""
-    rows = list(csv_cells(io.StringIO(sample, newline=""), separator, quoting=quoting))
-    sizes = Counter(len(row) for row in (rows[:-1] if len(rows) > 2 else rows) if row)
-    if not sizes:
+    """Return the fraction of rows with the most common number of columns, and that number.
+
+    It is (0, 0) if that number is one, or if the first row has one column: each text may hold a comma, a header does
+    not.
+    """
+    rows = [row for row in csv_cells(io.StringIO(sample, newline=""), separator, quoting=quoting) if row]
+    if not rows or len(rows[0]) == 1:
         return 0.0, 0
+    sizes = Counter(len(row) for row in (rows[:-1] if len(rows) > 2 else rows))
     size, number = sizes.most_common(1)[0]
     return (round(number / sizes.total(), 2), size) if size > 1 else (0.0, 0)
 

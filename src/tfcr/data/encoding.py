@@ -73,6 +73,7 @@ _WESTERN = "cp1252"
 _OVER_WESTERN = 1.7
 """Another encoding must be so many times as likely as cp1252, which is by far the most common one."""
 _LEAST_CONFIDENCE = 0.05
+_SURE_CONFIDENCE = 0.1
 _CLEARLY = 1.25
 """A choice is sure if no encoding that reads the text differently comes closer than this factor."""
 _CONTROLS = re.compile("[\x80-\x9f]")
@@ -170,7 +171,8 @@ def _guess(evidence: bytes) -> Encoding:
         best = _WESTERN
     confidence = likely.get(best, 0.0)
     has_rival = any(other * _CLEARLY > confidence and texts[name] != texts[best] for name, other in likely.items())
-    return Encoding(best, is_sure=confidence >= _LEAST_CONFIDENCE and not has_rival)
+    least = _LEAST_CONFIDENCE if best == _WESTERN else _SURE_CONFIDENCE
+    return Encoding(best, is_sure=confidence >= least and not has_rival)
 
 
 # decoding ------------------------------------------------------------------------------------------------------------

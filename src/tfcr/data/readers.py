@@ -232,7 +232,7 @@ READERS: dict[str, Reader] = {
     ),
     "parquet": Reader("Parquet", _read_parquet, (".parquet", ".pq"), lambda head: head.startswith(b"PAR1")),
     "fasttext": Reader(
-        f"lines of the form {LABEL_MARK}x the text, as fastText reads them; one label per line",
+        f"lines of the form `{LABEL_MARK}x the text`, as fastText reads them; one label per line",
         _read_fasttext,
         begins=lambda head: LABEL_MARK.encode() in head.split(b"\n", 1)[0],
     ),
