@@ -9,7 +9,7 @@ import warnings
 
 from tfcr import SCHEMES, Embeddings, TfcrClassifier
 from tfcr.data import load_dataset
-from tfcr.data.named import dataset_place
+from tfcr.data.datasets.fetch import dataset_place
 from tfcr.evaluation import cross_validate_prepared, prepare
 
 DATASETS = ("20ng", "semeval", "davidson", "agnews", "dbpedia", "emoji")

@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from tfcr import Embeddings, TfcrClassifier
 from tfcr.data import load_dataset
-from tfcr.data.named import dataset_place
+from tfcr.data.datasets.fetch import dataset_place
 
 DATASETS = ("20ng", "semeval", "davidson", "agnews", "dbpedia")
 NAMES = ("words", "paper", "whitespace")

@@ -149,7 +149,7 @@ def small_newsgroups(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Serve a small 20 Newsgroups, and let the row of the table lead there."""
     monkeypatch.setenv("TFCR_DATA", str(tmp_path / "nowhere"))
     monkeypatch.setenv("TFCR_CACHE", str(tmp_path / "cache"))
-    from tests.data.datasets.test_datasets import write_newsgroups
+    from tests.data.datasets.files import write_newsgroups
 
     expected = write_newsgroups(tmp_path)
     server.content = (tmp_path / "20news-bydate.tar.gz").read_bytes()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.data.datasets.test_datasets import write_newsgroups
+from tests.data.datasets.files import write_newsgroups
 from tests.file_server import Server
 from tfcr import cli
 

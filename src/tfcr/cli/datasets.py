@@ -23,8 +23,8 @@ def list_datasets(json: Json = False) -> None:
     \b
     tfcr datasets list
     """
+    from tfcr.data.datasets.fetch import state_of
     from tfcr.data.datasets.registry import DATASETS
-    from tfcr.data.named import state_of
 
     columns = ("name", "documents", "classes", "what", "in the paper", "state")
     rows = [
@@ -44,8 +44,8 @@ def info(name: Name, path: Place = None, json: Json = False) -> None:
     \b
     tfcr datasets info pydocs
     """
+    from tfcr.data.datasets.fetch import READY, how_to_get, state_of
     from tfcr.data.datasets.registry import DATASETS
-    from tfcr.data.named import READY, how_to_get, state_of
     from tfcr.errors import look_up
 
     dataset = look_up(DATASETS, name, "dataset")

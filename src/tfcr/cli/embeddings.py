@@ -84,7 +84,7 @@ def info(
     \b
     tfcr embeddings info glove.6B.100d.txt --data tickets.csv
     """
-    from tfcr.data.named import load_texts
+    from tfcr.data.sources import load_texts
     from tfcr.embeddings import Embeddings
     from tfcr.text.class_counts import ClassCounts
 
@@ -140,7 +140,7 @@ def train(
     \b
     tfcr embeddings train tickets.csv --text body -o tickets.vec
     """
-    from tfcr.data.named import load_texts
+    from tfcr.data.sources import load_texts
     from tfcr.embeddings import Embeddings
 
     texts, how = load_texts(data, reading.options(), reading.path)

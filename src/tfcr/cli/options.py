@@ -5,7 +5,7 @@ A command that takes a parameter of one of these classes gets all its options, t
 
 import inspect
 from collections.abc import Callable, Collection
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Optional, get_type_hints
 
@@ -102,11 +102,11 @@ class Reading:
         from tfcr.cli.output import note
         from tfcr.data import load_data
 
-        usual = training or {}
-        options = {**asdict(self.options()), "usual": tuple(usual.get("columns") or ())}
-        if usual.get("label_column") and not self.label:
-            options["usual_label"] = usual["label_column"]
-        corpus = load_data(sources, path=self.path, **options)
+        known = training or {}
+        options = replace(
+            self.options(), default_text=tuple(known.get("columns") or ()), default_label=known.get("label_column")
+        )
+        corpus = load_data(sources, options, self.path)
         for line in corpus.notes:
             note(line)
         return corpus

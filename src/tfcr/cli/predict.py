@@ -1,6 +1,7 @@
 """``tfcr predict``."""
 
 from contextlib import closing
+from dataclasses import replace
 from typing import Annotated, Optional
 
 import typer
@@ -25,18 +26,18 @@ def predict(
     \b
     tfcr predict model new.csv -o labelled.csv
     """
-    from tfcr.data.named import load_pieces
+    from tfcr.data.sources import load_pieces
     from tfcr.data.writers import check_target, frame_writer
     from tfcr.predict_table import free_names, predict_frame
     from tfcr.trained.model import TrainedModel
 
     check_target(output)
     classifier = TrainedModel.load(model)
-    usual = classifier.training.get("columns", ())
+    options = replace(reading.options(), default_text=tuple(classifier.training.get("columns", ())))
     rows = missing = 0
     names: list[str] = []
     with (
-        closing(load_pieces(data, reading.options(), usual, reading.path)) as pieces,
+        closing(load_pieces(data, options, reading.path)) as pieces,
         progress_bar("predicting") as progress,
         frame_writer(output, "jsonl" if json else "csv") as write,
     ):

@@ -1,52 +1,67 @@
 """Delimited text: CSV and its kin, as spreadsheets and ticket systems write them.
 
-polars reads what is even; what is not (stray quotes, rows that end in more separators) is read row by row.
+polars reads regular files; irregular ones (stray quotes, rows that end in extra separators) are read row by row.
 """
 
 import csv
 import io
 from collections import Counter
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tfcr.data.encoding import as_utf8, detect_encoding
+from tfcr.data.encoding import DataFile, bare_lines, decode_chunks, encoding_of
 from tfcr.data.options import ReadOptions, Table
+from tfcr.data.streaming import Piece, row_end, text_pieces
 from tfcr.errors import DataError
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 
 
-def read_delimited(path: Path, options: ReadOptions) -> Table:
-    """Read a file of rows and columns; encoding and separator are found out where they are not given."""
-    encoding = options.encoding or detect_encoding(path)
-    with as_utf8(path, encoding) as text:
-        if not text.stat().st_size:
-            raise DataError(f"{path} is empty; expected labelled texts")
-        separator = given_separator(options) or detect_separator(text, quoting=options.quoting)
-        frame = _split_lines(text, separator, options.columns) if options.columns else None
-        if frame is None:
-            frame = _read_by_polars(text, separator, options)
-        if frame is None:
-            frame = _read_carefully(path, text, separator, options)
-        within = _line_breaks(text) - frame.height
-    how = [f"{SEPARATORS.get(separator, repr(separator))}-separated", encoding]
-    if options.quoting and within > 0:
-        how.append(f"{within} line breaks inside quoted cells (if that is wrong: --quoting none)")
-    return Table(_named(frame, header=options.header), ", ".join(how))
+def read_delimited(file: DataFile, options: ReadOptions, separator: str | None = None) -> Iterator[Table]:
+    """Read rows and columns, piece by piece.
+
+    Parameters
+    ----------
+    file, options
+        The file, and what is known of it.
+    separator
+        Of the format, if it has one; the user's goes first, and without either it is detected.
+    """
+    encoding = encoding_of(file, options)
+    separator = _given_separator(options) or separator
+    if separator is None:
+        sample = next(decode_chunks([file.head()], encoding.name, file.name, "replace"))
+        separator = detect_separator(sample, quoting=options.quoting)
+    names: list[str] = []
+    for piece in text_pieces(file, encoding.name, row_end(separator, quoting=options.quoting and not options.columns)):
+        frame = _read_piece(piece, file.name, separator, options, len(names))
+        breaks = _breaks_note(piece, frame.height) if options.quoting else []
+        how = piece.described(f"{SEPARATORS.get(separator, repr(separator))}-separated", encoding, *breaks)
+        if not names:
+            names = _column_names(frame, header=options.header)
+            frame = frame.slice(1) if options.header else frame
+        yield Table(frame.rename(dict(zip(frame.columns, names, strict=True))), how)
 
 
-def _line_breaks(text: Path) -> int:
-    """Return the number of lines that hold anything."""
-    with text.open("rb") as file:
-        return sum(1 for line in file if line.strip())
+def _breaks_note(piece: Piece, rows: int) -> list[str]:
+    """Say how many line breaks were taken for parts of cells: one quote that is never closed swallows many rows."""
+    breaks = sum(1 for line in io.BytesIO(piece.content) if line.strip()) - rows
+    note = f"{breaks} line breaks inside quoted cells (if that is wrong: --quoting none)"
+    return [note] if breaks > 0 else []
 
 
-def given_separator(options: ReadOptions) -> str | None:
+# separators ----------------------------------------------------------------------------------------------------------
+
+
+def _given_separator(options: ReadOptions) -> str | None:
     """Return the separator that the user gave, by name or as it is."""
     if options.separator is None:
-        return "\t" if options.format == "tsv" else None
+        return None
     names = {name: character for character, name in SEPARATORS.items()}
     separator = {**names, "\\t": "\t"}.get(options.separator, options.separator)
     if len(separator) != 1:
@@ -56,81 +71,97 @@ def given_separator(options: ReadOptions) -> str | None:
     return separator
 
 
-def detect_separator(path: Path, *, quoting: bool = True) -> str:
-    """Tell the separator from the beginning of a file."""
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        return separator_of(file.read(1 << 16), quoting=quoting)
+def detect_separator(sample: str, *, quoting: bool = True) -> str:
+    r"""Return the separator that gives most rows the same number of columns, two or more.
 
-
-def separator_of(sample: str, *, quoting: bool = True) -> str:
-    """Return the separator that gives most rows the same number of columns, two or more."""
-    scores = {separator: _evenness(sample, separator, quoting) for separator in SEPARATORS}
+    >>> detect_separator("id;text\n1;good, cheap\n2;bad\n")
+    ';'
+    """
+    scores = {separator: _regularity(sample, separator, quoting) for separator in SEPARATORS}
     best = max(scores, key=lambda separator: scores[separator])
     return best if scores[best] > (0, 0) else ","
 
 
-def _quoting(quoting: bool) -> Literal[0, 3]:
-    return csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+def _regularity(sample: str, separator: str, quoting: bool) -> tuple[float, int]:
+    """Return the fraction of rows with the most common number of columns, and that number.
 
-
-def _evenness(sample: str, separator: str, quoting: bool) -> tuple[float, int]:
-    """Return the share of the rows that have the most common number of columns, and that number; (0, 0) for one."""
-    rows = list(csv.reader(io.StringIO(sample, newline=""), delimiter=separator, quoting=_quoting(quoting)))
-    sizes = Counter(len(row) for row in (rows[:-1] if len(rows) > 2 else rows) if row)
-    if not sizes:
+    It is (0, 0) if that number is one, or if the first row has one column: each text may hold a comma, a header does
+    not.
+    """
+    rows = [row for row in csv_cells(io.StringIO(sample, newline=""), separator, quoting=quoting) if row]
+    if not rows or len(rows[0]) == 1:
         return 0.0, 0
+    sizes = Counter(len(row) for row in (rows[:-1] if len(rows) > 2 else rows))
     size, number = sizes.most_common(1)[0]
     return (round(number / sizes.total(), 2), size) if size > 1 else (0.0, 0)
 
 
-def _read_by_polars(text: Path, separator: str, options: ReadOptions) -> pl.DataFrame | None:
-    """Return the rows, the header among them, or None where they are not as even as polars wants them."""
+def csv_cells(text: Iterable[str], separator: str = ",", *, quoting: bool = True) -> "Reader":
+    """Return a csv.reader of lines that keep their ends; cells may have any length."""
+    csv.field_size_limit(1 << 30)
+    return csv.reader(text, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE)
+
+
+# rows ----------------------------------------------------------------------------------------------------------------
+
+
+def _read_piece(piece: Piece, name: str, separator: str, options: ReadOptions, width: int) -> pl.DataFrame:
+    """Return the rows of a piece, the header among them; `width` is the number of columns, 0 in the first piece."""
+    if options.columns:
+        return _split_lines(piece, separator, options.columns)
+    frame = _read_regular(piece, separator, options, width)
+    return _read_irregular(piece, name, separator, options, width) if frame is None else frame
+
+
+def _split_lines(piece: Piece, separator: str, columns: int) -> pl.DataFrame:
+    """Split each line at its first separators only."""
+    lines = pl.DataFrame({"line": list(bare_lines([piece.content.decode()]))})
+    return lines.select(pl.col("line").str.splitn(separator, columns)).unnest("line")
+
+
+def _read_regular(piece: Piece, separator: str, options: ReadOptions, width: int) -> pl.DataFrame | None:
+    """Return the rows as polars reads them, or None if they are not as regular as it wants them."""
     try:
         return pl.read_csv(
-            text,
+            piece.content,
             separator=separator,
             quote_char='"' if options.quoting else None,
             has_header=False,
             infer_schema=False,
+            schema=dict.fromkeys(_numbers(width), pl.String) if width else None,
         )
     except pl.exceptions.PolarsError:
         return None
 
 
-def _read_carefully(path: Path, text: Path, separator: str, options: ReadOptions) -> pl.DataFrame:
-    """Read what is uneven: stray quotes, and rows that end in more separators than others."""
-    csv.field_size_limit(1 << 30)
+def _read_irregular(piece: Piece, name: str, separator: str, options: ReadOptions, width: int) -> pl.DataFrame:
+    """Read stray quotes, and rows that end in more separators than others."""
     rows: list[list[str | None]] = []
-    with text.open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file, delimiter=separator, quoting=_quoting(options.quoting))
-        for fields in reader:
-            row: list[str | None] = [field or None for field in fields]
-            width = len(rows[0]) if rows else len(row)
-            if any(field is not None for field in row[width:]):
-                raise DataError(
-                    f"{path}, line {reader.line_num}: found {len(row)} columns; expected {width}, as in the first "
-                    f"line. If texts hold the separator, give --columns {width}, and the last takes the rest"
-                )
-            if row:
-                rows.append((row + [None] * width)[:width])
-    return pl.DataFrame(rows, schema=[str(number) for number in range(len(rows[0]))], orient="row")
+    reader = csv_cells(io.StringIO(piece.content.decode(), newline=""), separator, quoting=options.quoting)
+    for cells in reader:
+        row: list[str | None] = [cell or None for cell in cells]
+        width = width or len(row)
+        if any(cell is not None for cell in row[width:]):
+            raise DataError(
+                f"{name}, line {piece.lines_before + reader.line_num}: found {len(row)} columns; expected {width}, as "
+                f"in the first line. If texts hold the separator, give --columns {width}, and the last takes the rest"
+            )
+        if row:
+            rows.append((row + [None] * width)[:width])
+    return pl.DataFrame(rows, schema=dict.fromkeys(_numbers(width), pl.String), orient="row")
 
 
-def _split_lines(text: Path, separator: str, columns: int) -> pl.DataFrame:
-    """Cut each line at its first separators only."""
-    lines = pl.DataFrame({"line": text.read_text("utf-8").removesuffix("\n").split("\n")})
-    parts = lines.select(pl.col("line").str.strip_suffix("\r").str.splitn(separator, columns))
-    return parts.unnest("line")
+def _numbers(width: int) -> list[str]:
+    return [str(number + 1) for number in range(width)]
 
 
-def _named(frame: pl.DataFrame, *, header: bool) -> pl.DataFrame:
-    """Name the columns after the first row, or by their number."""
-    numbers = [str(number + 1) for number in range(frame.width)]
+def _column_names(frame: pl.DataFrame, *, header: bool) -> list[str]:
+    """Return the names that the first row gives the columns, or their numbers."""
+    numbers = _numbers(frame.width)
     if not header:
-        return frame.rename(dict(zip(frame.columns, numbers, strict=True)))
-    first = frame.row(0)
+        return numbers
     names: list[str] = []
-    for number, cell in zip(numbers, first, strict=True):
+    for number, cell in zip(numbers, frame.row(0), strict=True):
         name = (cell or "").strip() or number
         names.append(f"{name} ({number})" if name in names else name)
-    return frame.slice(1).rename(dict(zip(frame.columns, names, strict=True)))
+    return names

@@ -1,49 +1,122 @@
-"""From the bytes of a file to UTF-8 text: unpacking, telling the encoding, transcoding as a stream."""
+"""From the bytes of a file to text: reading them once, detecting the encoding, decoding."""
 
 import codecs
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
+from tfcr.data.options import ReadOptions
 from tfcr.errors import DataError
 from tfcr.system.archives import file_chunks
-from tfcr.system.files import is_packed
 
-ENCODINGS = "utf-8, utf-16, cp1252, latin-1"
-_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_NOT_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
+SMALL_BYTES = 1 << 24
+"""A file that unpacks to at most this many bytes is held in memory; a larger one is read again for each pass."""
+HEAD_BYTES = 1 << 16
+"""How much of a file's beginning, or of its evidence, is enough to detect format, encoding and separator."""
 
-
-def first_bytes(path: Path, size: int = 1 << 16) -> bytes:
-    """Return the beginning of a file, unpacked."""
-    return next(file_chunks(path), b"")[:size]
+Chunks = Callable[[], Iterator[bytes]]
+"""Starts a pass over the bytes of a file."""
 
 
-def detect_encoding(path: Path) -> str:
-    """Tell a file's encoding: by its byte order mark, else UTF-8 if all of it is, else what Windows would have used."""
-    head = first_bytes(path)
-    for mark, encoding in _BOMS.items():
+class DataFile:
+    """A file to read; its bytes are unpacked if it is packed by gzip or bzip2.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+    name
+        What messages call it; the path if empty.
+    """
+
+    def __init__(self, path: Path, name: str = "") -> None:
+        self.path = path
+        self.name = name or str(path)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the bytes of the file: from memory if it is small, else from disk."""
+        content, is_all = self._beginning
+        return iter([content]) if is_all else file_chunks(self.path)
+
+    def head(self) -> bytes:
+        """Return the first bytes of the file."""
+        return self._beginning[0][:HEAD_BYTES]
+
+    @cached_property
+    def _beginning(self) -> tuple[bytes, bool]:
+        """The file's first bytes, slightly more than SMALL_BYTES at most, and whether they are all."""
+        chunks, size = [], 0
+        for chunk in file_chunks(self.path):
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > SMALL_BYTES:
+                return b"".join(chunks[:1]), False
+        return b"".join(chunks), True
+
+
+# detecting -----------------------------------------------------------------------------------------------------------
+
+ENCODINGS = "utf-8, utf-16, cp1252, latin-1, gb18030, cp932, cp1251"
+"""Examples for messages."""
+_BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+# What chardet may choose from. Its full list has relics that win on short texts (MacLatin2 for English with curly
+# quotes), so only encodings that files in use have, each a superset where there are several (gb18030 of GBK, cp932 of
+# Shift-JIS, cp949 of EUC-KR).
+_CANDIDATES = (
+    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "iso-8859-2", "iso-8859-5", "koi8-r"),
+    *("cp866", "gb18030", "big5", "cp932", "euc-jp", "cp949"),
+)
+_WESTERN = "cp1252"
+_OVER_WESTERN = 1.7
+"""Another encoding must be so many times as likely as cp1252, which is by far the most common one."""
+_LEAST_CONFIDENCE = 0.05
+_SURE_CONFIDENCE = 0.1
+_CLEARLY = 1.25
+"""A choice is sure if no encoding that reads the text differently comes closer than this factor."""
+_CONTROLS = re.compile("[\x80-\x9f]")
+"""Control characters that no text holds; they appear where letters of DOS are read as ISO 8859."""
+
+
+class Encoding(NamedTuple):
+    """An encoding by Python's name, and whether its detection is sure."""
+
+    name: str
+    is_sure: bool = True
+
+    def __str__(self) -> str:
+        return self.name if self.is_sure else f"{self.name} (not sure: if texts look wrong, give --encoding NAME)"
+
+
+def detect_encoding(chunks: Chunks) -> Encoding:
+    """Return the encoding of a file: by byte order mark, else UTF-8 if all of it is valid, else by its letters.
+
+    The file is read up to three times; UTF-8, the usual case, takes one pass.
+    """
+    head = next(chunks(), b"")[:HEAD_BYTES]
+    for mark, name in _BYTE_ORDER_MARKS.items():
         if head.startswith(mark):
-            return encoding
+            return Encoding(name)
     if wide := _utf16_without_mark(head):
-        return wide
-    decoder, western = codecs.getincrementaldecoder("utf-8")(), True
-    utf8 = True
-    for chunk in file_chunks(path):
-        if utf8:
-            try:
-                decoder.decode(chunk)
-            except UnicodeDecodeError:
-                utf8 = False
-        western = western and not any(byte in chunk for byte in _NOT_IN_CP1252)
-    if utf8:
-        return "utf-8"
-    return "cp1252" if western else "latin-1"
+        return Encoding(wide)
+    if _can_decode(chunks(), "utf-8"):
+        return Encoding("utf-8")
+    guess = _guess(_non_ascii_lines(chunks()))
+    for encoding in (guess, Encoding(_WESTERN, is_sure=False)):
+        if _can_decode(chunks(), encoding.name):
+            return encoding
+    return Encoding("latin-1", is_sure=False)  # which decodes any bytes
+
+
+def encoding_of(file: DataFile, options: ReadOptions) -> Encoding:
+    """Return the encoding that the user gave, else the detected one."""
+    return Encoding(options.encoding) if options.encoding else detect_encoding(file.chunks)
 
 
 def _utf16_without_mark(head: bytes) -> str | None:
-    """Tell UTF-16 by its zero bytes: in Latin text, every second byte is one."""
+    """Recognise UTF-16 by its zero bytes: in Latin text, every second byte is one."""
     sample = head[:4096]
     if len(sample) < 4:
         return None
@@ -54,51 +127,110 @@ def _utf16_without_mark(head: bytes) -> str | None:
     return "utf-16-be" if even > most and odd == 0 else None
 
 
-def decoded_chunks(path: Path, encoding: str) -> Iterator[str]:
-    """Yield the text of a file; bytes that are not in the encoding are named by line and byte."""
+def _can_decode(chunks: Iterable[bytes], name: str) -> bool:
+    decoder = codecs.getincrementaldecoder(name)()
     try:
-        decoder = codecs.getincrementaldecoder(encoding)()
+        for chunk in chunks:
+            decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _non_ascii_lines(chunks: Iterable[bytes]) -> bytes:
+    """Return the first HEAD_BYTES of lines with a byte above 127: a few of them drown among thousands in English."""
+    found = bytearray()
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            if not line.isascii():
+                found += line + b"\n"
+        if len(found) >= HEAD_BYTES:
+            break
+    else:
+        found += b"" if rest.isascii() else rest
+    return bytes(found[:HEAD_BYTES])
+
+
+def _guess(evidence: bytes) -> Encoding:
+    """Return the most likely encoding of text that is not UTF-8.
+
+    chardet compares pairs of letters with those of many languages. charset-normalizer was measured too, and takes
+    English, French and Spanish in cp1252 for cp1250; docs/formats.md has the table.
+    """
+    import chardet  # noqa: PLC0415 - loads slowly, and UTF-8 files do not need it
+
+    found = chardet.detect_all(evidence, ignore_threshold=True, include_encodings=_CANDIDATES)
+    likely = {codecs.lookup(row["encoding"]).name: row["confidence"] for row in found if row["encoding"]}
+    texts = {name: evidence.decode(name, "replace") for name in {*likely, _WESTERN}}
+    likely = {name: confidence for name, confidence in likely.items() if not _CONTROLS.search(texts[name])}
+    best = max(likely, key=lambda name: likely[name], default=_WESTERN)
+    if likely.get(best, 0.0) < max(_LEAST_CONFIDENCE, _OVER_WESTERN * likely.get(_WESTERN, 0.0)):
+        best = _WESTERN
+    confidence = likely.get(best, 0.0)
+    has_rival = any(other * _CLEARLY > confidence and texts[name] != texts[best] for name, other in likely.items())
+    least = _LEAST_CONFIDENCE if best == _WESTERN else _SURE_CONFIDENCE
+    return Encoding(best, is_sure=confidence >= least and not has_rival)
+
+
+# decoding ------------------------------------------------------------------------------------------------------------
+
+
+def decode_chunks(chunks: Iterable[bytes], encoding: str, where: object, errors: str = "strict") -> Iterator[str]:
+    """Yield the text of a file without its byte order mark; bytes that are not in the encoding are named.
+
+    Parameters
+    ----------
+    chunks, encoding
+        The bytes of the file, and the name of their encoding.
+    where
+        What errors call the file.
+    errors
+        ``strict``, or ``replace`` to read on with replacement characters.
+    """
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)(errors)
     except LookupError:
         raise DataError(f"unknown encoding {encoding!r}; for example: {ENCODINGS}") from None
     position, line = 0, 1
-    first = True
-    for chunk in file_chunks(path):
+    for number, chunk in enumerate(chunks):
         kept = len(decoder.getstate()[0])
         try:
             text = decoder.decode(chunk)
         except UnicodeDecodeError as error:
-            raise _not_in_encoding(path, encoding, position - kept + error.start, line + _lines(error)) from None
+            raise _not_in_encoding(where, encoding, position - kept + error.start, line + _lines(error)) from None
         position += len(chunk)
         line += text.count("\n")
-        yield text.removeprefix("\ufeff") if first else text
-        first = False
+        yield text.removeprefix("\ufeff") if number == 0 else text
     try:
-        decoder.decode(b"", final=True)
+        yield decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        raise _not_in_encoding(path, encoding, position, line) from None
+        raise _not_in_encoding(where, encoding, position, line) from None
 
 
 def _lines(error: UnicodeDecodeError) -> int:
     return error.object[: error.start].count(b"\n")
 
 
-def _not_in_encoding(path: Path, encoding: str, position: int, line: int) -> DataError:
+def _not_in_encoding(where: object, encoding: str, position: int, line: int) -> DataError:
     return DataError(
-        f"{path}: byte {position}, in line {line}, is not {encoding}; "
+        f"{where}: byte {position}, in line {line}, is not {encoding}; "
         f"give the file's encoding, as in --encoding latin-1 (others: {ENCODINGS})"
     )
 
 
-@contextmanager
-def as_utf8(path: Path, encoding: str) -> Iterator[Path]:
-    """Give the path of the file's text in UTF-8: the file itself where it is that, else a temporary copy."""
-    if encoding == "utf-8" and not first_bytes(path, 3).startswith(codecs.BOM_UTF8) and not is_packed(path):
-        for _ in decoded_chunks(path, encoding):
-            pass  # only to find what is not UTF-8, and name it
-        yield path
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "text"
-        with copy.open("w", encoding="utf-8", newline="") as file:
-            file.writelines(decoded_chunks(path, encoding))
-        yield copy
+def lines(chunks: Iterable[str]) -> Iterator[str]:
+    r"""Yield lines with their ends; only ``\n`` ends one, whatever else str.splitlines takes for an end."""
+    rest = ""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split("\n")
+        yield from (line + "\n" for line in whole)
+    if rest:
+        yield rest
+
+
+def bare_lines(chunks: Iterable[str]) -> Iterator[str]:
+    """Yield lines without their ends."""
+    return (line.removesuffix("\n").removesuffix("\r") for line in lines(chunks))

@@ -1,4 +1,4 @@
-"""What a user may say about a data file, and what reading it gives."""
+"""What a user may say about a data file, and what reading it returns."""
 
 from dataclasses import dataclass
 
@@ -7,30 +7,30 @@ import polars as pl
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a user may say about a file; None and empty mean: find out.
+    """What a user says about data files; what is None or empty is detected.
 
     Attributes
     ----------
     text
-        The columns that hold the text, by name or number from 1; several are joined.
+        Columns that hold the text, by name or number from 1; several are joined.
     label, group
-        The column that holds the label, and the one that says what must stay together in cross-validation.
+        Column that holds the label; column whose equal values stay in one fold of cross-validation.
     format
         A name of READERS.
     encoding
-        A name that Python knows.
+        Any name that Python knows.
     separator
-        The character between columns.
+        Character between columns, or its name in SEPARATORS.
     quoting
-        Whether cells may stand in double quotes.
+        Whether cells may be quoted with double quotes.
     header
-        Whether the first line names the columns.
+        Whether the first row names the columns.
     columns
-        How many columns there are; the last one takes the rest of the line.
+        Number of columns; the last one takes the rest of the line.
     label_files
-        Files that hold the labels line by line, one for each file of texts.
-    usual, usual_label
-        The columns to take for text and label if they are there and no others are given.
+        Files with one label per line, one for each file of texts.
+    default_text, default_label
+        Columns for text and label if none are given: those that a model was trained on. The label's may be absent.
     """
 
     text: tuple[str, ...] = ()
@@ -43,13 +43,13 @@ class ReadOptions:
     header: bool = True
     columns: int | None = None
     label_files: tuple[str, ...] = ()
-    usual: tuple[str, ...] = ()
-    usual_label: str | None = None
+    default_text: tuple[str, ...] = ()
+    default_label: str | None = None
 
 
 @dataclass(frozen=True)
 class Table:
-    """All columns of a file, and how it was read, in words."""
+    """All columns of a file or of a piece of one, and in words how it was read."""
 
     frame: pl.DataFrame
     how: str

@@ -1,216 +1,250 @@
-"""The data files that can be read, one row each in READERS.
+"""The data formats that can be read, one row each in READERS.
 
-A reader turns a file into a table of all its columns, cells of text files as they stand; which column is what is
-decided later. To add a format, write a reader and add a row.
+To add a format, write a function that yields tables of all its columns, and add a row. Which column holds what is
+decided later. A format that cannot be read in pieces yields one table.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
 
-from tfcr.data.datasets.rows import lines
 from tfcr.data.delimited import read_delimited
-from tfcr.data.encoding import as_utf8, decoded_chunks, detect_encoding, first_bytes
+from tfcr.data.encoding import DataFile, Encoding, bare_lines, decode_chunks, detect_encoding, encoding_of
 from tfcr.data.options import ReadOptions, Table
+from tfcr.data.streaming import Piece, line_end, row_slices, text_pieces
 from tfcr.errors import DataError, look_up
 from tfcr.system.archives import Member, members, tar_members
 
 LABEL_MARK = "__label__"
 
 
-Reader = Callable[[Path, ReadOptions], Table]
+@dataclass(frozen=True)
+class Reader:
+    """A data format.
+
+    Attributes
+    ----------
+    what
+        What it is, for help and documentation.
+    read
+        Yields a file's columns as tables of whole rows: a small file as one, a large one in pieces if the format
+        allows. Raises DataError that names the file, what is wrong with it and what to do.
+    endings
+        Endings of file names, in lower case, also recognised before ``.gz`` and ``.bz2``; ``/`` is a folder.
+    begins
+        Recognises the first bytes of a file that has none of the endings.
+    """
+
+    what: str
+    read: Callable[[DataFile, ReadOptions], Iterator[Table]]
+    endings: tuple[str, ...] = ()
+    begins: Callable[[bytes], bool] = lambda head: False
 
 
-def read_table(path: Path, options: ReadOptions) -> Table:
-    """Read a file or a folder of labelled texts."""
+def read_table(path: Path, options: ReadOptions, name: str = "") -> Table:
+    """Read a whole file or folder."""
+    tables = list(table_pieces(path, options, name))
+    frames = [table.frame for table in tables]
+    return Table(frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed"), tables[0].how)
+
+
+def table_pieces(path: Path, options: ReadOptions, name: str = "") -> Iterator[Table]:
+    """Read a file or folder as one table, or in several of whole rows if it is large.
+
+    Parameters
+    ----------
+    path, options
+        Where it is, and what is known of it.
+    name
+        What messages call it; the path if empty.
+    """
     if not path.exists():
         raise DataError(
-            f"{path} does not exist; expected a data file, a folder, or a dataset's name (tfcr datasets list)"
+            f"{name or path} does not exist; expected a data file, a folder, or a dataset's name (tfcr datasets list)"
         )
-    table = look_up(READERS, options.format or detect_format(path, options), "data format")(path, options)
-    if not table.frame.height:
-        raise DataError(f"{path} holds no rows; expected texts")
-    return table
+    file = DataFile(path, name)
+    reader = look_up(READERS, options.format or detect_format(file, options), "data format")
+    found = False
+    for table in reader.read(file, options):
+        if table.frame.height:
+            found = True
+            yield table
+    if not found:
+        raise DataError(f"{file.name} holds no rows; expected texts")
 
 
-def detect_format(path: Path, options: ReadOptions) -> str:
-    """Tell a file's format: by its name, else by its content."""
-    if path.is_dir():
-        return "folder"
-    name = path.name.lower().removesuffix(".gz")
-    if name.endswith((".tar", ".tgz")):
-        return "tar"
-    for ending, name_of_format in _ENDINGS.items():
+def detect_format(file: DataFile, options: ReadOptions) -> str:
+    """Return the name of a file's format: by the file's name, else by its content."""
+    name = file.path.name.lower() + ("/" if file.path.is_dir() else "")
+    for ending, reason in REFUSED.items():
         if name.endswith(ending):
-            return name_of_format
-    if name.endswith((".xlsx", ".xls", ".ods")):
-        raise DataError(f"{path} is a spreadsheet; save it as CSV first, and give that file")
-    return _format_of_content(path, options)
-
-
-def _format_of_content(path: Path, options: ReadOptions) -> str:
-    head = first_bytes(path)
-    if not head:
-        raise DataError(f"{path} is empty; expected labelled texts")
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.lstrip().startswith(b"{"):
-        return "jsonl"
-    if LABEL_MARK.encode() in head.split(b"\n", 1)[0]:
-        return "fasttext"
+            raise DataError(f"{file.name} {reason}")
+    unpacked = name.removesuffix(".gz").removesuffix(".bz2")
+    for candidate in (name, unpacked):
+        for format_name, reader in READERS.items():
+            if candidate.endswith(reader.endings):
+                return format_name
+    head = file.head()
+    for format_name, reader in READERS.items():
+        if reader.begins(head):
+            return format_name
     return "lines" if options.label_files else "csv"
 
 
-# other files -------------------------------------------------------------------------------------------------------
+# lines of text -------------------------------------------------------------------------------------------------------
 
 
-def _read_jsonl(path: Path, options: ReadOptions) -> Table:
-    encoding = options.encoding or detect_encoding(path)
-    with as_utf8(path, encoding) as text:
+def _read_jsonl(file: DataFile, options: ReadOptions) -> Iterator[Table]:
+    encoding = encoding_of(file, options)
+    for piece in text_pieces(file, encoding.name, _json_end):
         try:
-            frame = pl.read_ndjson(text, infer_schema_length=None)
+            frame = pl.read_ndjson(piece.content, infer_schema_length=None)
         except pl.exceptions.PolarsError:
-            frame = pl.DataFrame(_json_records(path, text), infer_schema_length=None, strict=False)
-    return Table(frame, f"JSON lines, {encoding}")
+            frame = pl.DataFrame(_json_records(piece, file.name), infer_schema_length=None, strict=False)
+        yield Table(frame, piece.described("JSON lines", encoding))
 
 
-def _json_records(path: Path, text: Path) -> list[dict[str, Any]]:
-    """Read a JSON list of objects, or objects of mixed types a line each; name the line that is none."""
-    content = text.read_text("utf-8")
+def _json_end(content: bytes) -> int:
+    """Cut after the last line; a JSON list of objects cannot be cut."""
+    return 0 if content[:4096].lstrip().startswith(b"[") else line_end(content)
+
+
+def _json_records(piece: Piece, name: str) -> list[dict[str, Any]]:
+    """Read a JSON list of objects, or lines with objects of mixed types; a line that is not an object is named."""
+    content = piece.content.decode()
     if content.lstrip().startswith("["):
         try:
-            records = json.loads(content)
+            records = list(enumerate(json.loads(content), start=1))
         except ValueError as error:
-            raise DataError(f"{path} cannot be read as JSON: {error}") from None
-        numbered = [(number, record) for number, record in enumerate(records, start=1)]
+            raise DataError(f"{name} cannot be read as JSON: {error}") from None
     else:
-        numbered = []
-        for number, line in enumerate(content.split("\n"), start=1):
-            if line.strip():
-                try:
-                    numbered.append((number, json.loads(line)))
-                except ValueError as error:
-                    raise DataError(f"{path}, line {number}: {error}; expected a JSON object a line") from None
-    for number, record in numbered:
+        numbered = enumerate(bare_lines([content]), start=piece.lines_before + 1)
+        records = [(number, _json_record(line, number, name)) for number, line in numbered if line.strip()]
+    for number, record in records:
         if not isinstance(record, dict):
-            raise DataError(f"{path}, number {number}: found {type(record).__name__}; expected JSON objects")
-    return [record for _, record in numbered]
+            raise DataError(f"{name}, number {number}: found {type(record).__name__}; expected JSON objects")
+    return [record for _, record in records]
 
 
-def _read_parquet(path: Path, options: ReadOptions) -> Table:
+def _json_record(line: str, number: int, name: str) -> Any:
     try:
-        return Table(pl.read_parquet(path), "Parquet")
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path} cannot be read as Parquet: {_first_line(error)}") from error
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        what = f"{error.msg} at character {error.colno}"
+        raise DataError(f"{name}, line {number}: {what}; expected one JSON object per line") from None
 
 
-def _read_fasttext(path: Path, options: ReadOptions) -> Table:
+def _read_fasttext(file: DataFile, options: ReadOptions) -> Iterator[Table]:
     """Read lines of the form ``__label__x the text``."""
-    encoding = options.encoding or detect_encoding(path)
-    labels, texts = [], []
-    for number, line in enumerate(_lines(path, encoding), start=1):
-        words = line.split(" ")
-        marked = [word for word in words if word.startswith(LABEL_MARK)]
-        if len(marked) > 1:
-            raise DataError(f"{path}, line {number}: found {len(marked)} labels; expected one")
-        labels.append(marked[0].removeprefix(LABEL_MARK) if marked else None)
-        texts.append(" ".join(word for word in words if not word.startswith(LABEL_MARK)))
-    return Table(_labelled(labels, texts), f"{LABEL_MARK} lines, {encoding}")
+    encoding = encoding_of(file, options)
+    for piece in text_pieces(file, encoding.name):
+        labels, texts = [], []
+        for number, line in enumerate(bare_lines([piece.content.decode()]), start=piece.lines_before + 1):
+            words = line.split(" ")
+            marked = [word for word in words if word.startswith(LABEL_MARK)]
+            if len(marked) > 1:
+                raise DataError(f"{file.name}, line {number}: found {len(marked)} labels; expected one")
+            labels.append(marked[0].removeprefix(LABEL_MARK) if marked else None)
+            texts.append(" ".join(word for word in words if not word.startswith(LABEL_MARK)))
+        yield Table(_labelled(labels, texts), piece.described(f"{LABEL_MARK} lines", encoding))
 
 
-def _read_lines(path: Path, options: ReadOptions) -> Table:
-    """Read one text a line."""
-    encoding = options.encoding or detect_encoding(path)
-    return Table(pl.DataFrame({"text": list(_lines(path, encoding))}), f"a text a line, {encoding}")
+def _read_lines(file: DataFile, options: ReadOptions) -> Iterator[Table]:
+    encoding = encoding_of(file, options)
+    for piece in text_pieces(file, encoding.name):
+        texts = list(bare_lines([piece.content.decode()]))
+        yield Table(pl.DataFrame({"text": texts}), piece.described("one text per line", encoding))
 
 
-def _lines(path: Path, encoding: str) -> Iterator[str]:
-    """Yield the lines of a file without their ends."""
-    return (line.removesuffix("\n").removesuffix("\r") for line in lines(decoded_chunks(path, encoding)))
-
-
-def read_label_lines(path: Path, encoding: str | None = None) -> list[str]:
+def read_label_lines(path: Path, options: ReadOptions) -> list[str]:
     """Return the lines of a file of labels."""
-    return list(_lines(path, encoding or detect_encoding(path)))
+    file = DataFile(path)
+    return list(bare_lines(decode_chunks(file.chunks(), encoding_of(file, options).name, path)))
 
 
-def _read_folder(path: Path, options: ReadOptions) -> Table:
-    return _from_files(path, _contents(members(path)), options, "a folder for each class")
+# tables --------------------------------------------------------------------------------------------------------------
 
 
-def _read_tar(path: Path, options: ReadOptions) -> Table:
-    return _from_files(path, _contents(tar_members(path)), options, "an archive with a folder for each class")
-
-
-def _contents(files: Iterator[Member]) -> Iterator[tuple[str, bytes]]:
-    """Read the files into memory."""
-    return ((member.name, b"".join(member.chunks())) for member in files)
-
-
-def _from_files(path: Path, files: Iterator[tuple[str, bytes]], options: ReadOptions, how: str) -> Table:
-    """Label each file with the folder it lies in, in the order of their names."""
-    found = [
-        (name, content)
-        for name, content in files
-        if PurePosixPath(name).parent.name and not PurePosixPath(name).name.startswith(".")
-    ]
-    found.sort()
-    encoding = options.encoding or _encoding_of([content for _, content in found])
-    labels = [PurePosixPath(name).parent.name for name, _ in found]
-    texts = [_decode(content, encoding, f"{path}: {name}") for name, content in found]
-    frame = _labelled(labels, texts).with_columns(pl.Series("file", [name for name, _ in found], pl.String))
-    return Table(frame, f"{how}, {encoding}")
-
-
-def _encoding_of(contents: list[bytes]) -> str:
+def _read_parquet(file: DataFile, options: ReadOptions) -> Iterator[Table]:
     try:
-        for content in contents:
-            content.decode("utf-8")
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "utf-8"
-
-
-def _decode(content: bytes, encoding: str, where: str) -> str:
-    try:
-        return content.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{where}: byte {error.start} is not {encoding}; give the files' encoding, as in --encoding latin-1"
-        ) from None
-    except LookupError:
-        raise DataError(f"unknown encoding {encoding!r}; for example: utf-8, latin-1, cp1252, utf-16") from None
-
-
-def _labelled(labels: Sequence[str | None], texts: Sequence[str]) -> pl.DataFrame:
-    return pl.DataFrame({"label": labels, "text": texts}, schema={"label": pl.String, "text": pl.String})
+        rows = pl.scan_parquet(file.path)
+        height = rows.select(pl.len()).collect().item()
+        for start, length in row_slices(height, file.path.stat().st_size):
+            yield Table(rows.slice(start, length).collect(), "Parquet")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{file.name} cannot be read as Parquet: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
+# folders and archives ------------------------------------------------------------------------------------------------
+
+
+def _read_folder(file: DataFile, options: ReadOptions) -> Iterator[Table]:
+    yield _from_members(file.name, members(file.path), options, "one folder per class")
+
+
+def _read_tar(file: DataFile, options: ReadOptions) -> Iterator[Table]:
+    yield _from_members(file.name, tar_members(file.path), options, "an archive with one folder per class")
+
+
+def _from_members(name: str, files: Iterable[Member], options: ReadOptions, how: str) -> Table:
+    """Label each file with the folder it lies in, in the order of their names; all have one encoding."""
+    found = sorted(
+        (member.name, b"".join(member.chunks()))
+        for member in files
+        if PurePosixPath(member.name).parent.name and not member.base.startswith(".")
+    )
+    encoding = Encoding(options.encoding) if options.encoding else detect_encoding(lambda: _joined(found))
+    labels = [PurePosixPath(path).parent.name for path, _ in found]
+    texts = ["".join(decode_chunks([content], encoding.name, f"{name}: {path}")) for path, content in found]
+    frame = _labelled(labels, texts).with_columns(pl.Series("file", [path for path, _ in found], pl.String))
+    return Table(frame, f"{how}, {encoding}")
+
+
+def _joined(files: Sequence[tuple[str, bytes]]) -> Iterator[bytes]:
+    """Yield the contents with a line break between, so that no character runs from one file into the next."""
+    return chain.from_iterable((content, b"\n") for _, content in files)
+
+
+def _labelled(labels: Sequence[str | None], texts: Sequence[str]) -> pl.DataFrame:
+    return pl.DataFrame({"label": labels, "text": texts}, schema={"label": pl.String, "text": pl.String})
+
+
 READERS: dict[str, Reader] = {
-    "csv": read_delimited,
-    "tsv": read_delimited,
-    "jsonl": _read_jsonl,
-    "parquet": _read_parquet,
-    "fasttext": _read_fasttext,
-    "lines": _read_lines,
-    "folder": _read_folder,
-    "tar": _read_tar,
+    "csv": Reader(
+        "rows and columns separated by comma, semicolon, tab or bar, with or without quotes", read_delimited, (".csv",)
+    ),
+    "tsv": Reader("the same, separated by tabs", partial(read_delimited, separator="\t"), (".tsv", ".tab")),
+    "jsonl": Reader(
+        "one JSON object per line, or a JSON list of objects; labels keep their type",
+        _read_jsonl,
+        (".jsonl", ".ndjson", ".json"),
+        lambda head: head.lstrip().startswith(b"{"),
+    ),
+    "parquet": Reader("Parquet", _read_parquet, (".parquet", ".pq"), lambda head: head.startswith(b"PAR1")),
+    "fasttext": Reader(
+        f"lines of the form `{LABEL_MARK}x the text`, as fastText reads them; one label per line",
+        _read_fasttext,
+        begins=lambda head: LABEL_MARK.encode() in head.split(b"\n", 1)[0],
+    ),
+    "lines": Reader("one text per line, with labels in another file, or without", _read_lines),
+    "folder": Reader("a folder with one folder per class; the label is the file's parent folder", _read_folder, ("/",)),
+    "tar": Reader(
+        "an archive of such a folder",
+        _read_tar,
+        (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz"),
+    ),
 }
 
-_ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
+REFUSED = dict.fromkeys((".xlsx", ".xls", ".ods"), "is a spreadsheet; save it as CSV first, and give that file")
+REFUSED |= {".zip": "is a zip archive; unpack it first, and give a file in it, or its folder"}
+"""Endings of files that people try and that have no reader, with what to do instead."""

@@ -1,95 +1,130 @@
-"""From what a user names to labelled texts: the one resolver for files, folders and standard input."""
+"""What a user names as DATA: a path that exists, a glob, a dataset's name, or ``-`` for standard input."""
 
-import sys
-import tempfile
+import glob
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from tfcr.data.columns import Columns, Corpus, choose_columns, make_corpus
+from tfcr.data.columns import Columns, choose_columns, joined_text
+from tfcr.data.corpus import STANDARD_INPUT, Corpus, corpus_of_files, opened
+from tfcr.data.datasets.loading import load_dataset
+from tfcr.data.datasets.registry import DATASETS
 from tfcr.data.options import ReadOptions, Table
-from tfcr.data.readers import read_label_lines, read_table
-from tfcr.data.streaming import table_pieces
-from tfcr.errors import DataError
-
-STANDARD_INPUT = "-"
+from tfcr.data.readers import table_pieces
+from tfcr.errors import DataError, InputError
 
 
-def read_corpus(*paths: str | Path, **options: Any) -> Corpus:
-    """Read labelled texts from one or several files.
+def load_data(sources: Sequence[str], options: ReadOptions | None = None, path: str | Path | None = None) -> Corpus:
+    """Return the labelled texts that a user names.
 
     Parameters
     ----------
-    paths
-        Files of one kind (csv, tsv, jsonl, parquet, ``__label__`` text, gz of those), folders or tar archives with a
-        folder for each class; ``-`` is standard input.
+    sources
+        Files, folders, globs and ``-``, or one name of DATASETS.
     options
-        What is known of them; see ReadOptions.
+        What is known of files.
+    path
+        Where the files of the named dataset are, if tfcr shall not look for them.
     """
-    chosen = ReadOptions(**options)
-    name = ", ".join(str(path) for path in paths)
-    table, columns = read_tables(paths, chosen)
-    return make_corpus(table.frame, columns, name, [table.how])
+    name, files = resolve_sources(sources, path)
+    return load_dataset(name, path) if name else corpus_of_files(files, options or ReadOptions())
 
 
-def read_tables(paths: Sequence[str | Path], options: ReadOptions, *, labelled: bool = True) -> tuple[Table, Columns]:
-    """Read files into one table, and choose its columns."""
-    if options.label_files and len(options.label_files) != len(paths):
-        raise DataError(
-            f"found {len(paths)} files and {len(options.label_files)} files of labels; expected as many of both"
-        )
-    frames, hows = [], []
-    for number, path in enumerate(paths):
-        with _as_file(path) as file:
-            table = read_table(file, options)
-        frame = (
-            _with_labels(table.frame, Path(options.label_files[number]), options)
-            if options.label_files
-            else table.frame
-        )
-        options = _with_usual(options, frame.columns, str(path))
-        columns = choose_columns(frame, options, str(path), labelled=labelled)
-        hows.append(f"{path}: {table.how}, {frame.height} rows; {_described(columns)}")
-        frames.append(frame)
-    if len(frames) > 1:
-        frames = [frame.cast(pl.String, strict=False) for frame in frames]
-    whole = pl.concat(frames, how="diagonal")
-    return Table(whole, "\n".join(hows)), columns
-
-
-def read_unlabelled(
-    paths: Sequence[str | Path], options: ReadOptions, usual: Sequence[str] = ()
-) -> tuple[Table, Columns]:
-    """Read files whose labels do not matter; the `usual` columns hold the text where none are given."""
-    return read_tables(paths, replace(options, usual=tuple(usual)), labelled=False)
-
-
-def read_pieces(
-    paths: Sequence[str | Path], options: ReadOptions, usual: Sequence[str] = ()
+def load_pieces(
+    sources: Sequence[str], options: ReadOptions, path: str | Path | None = None
 ) -> Generator[tuple[Table, Columns]]:
-    """Read files whose labels do not matter, piece by piece: in constant memory, however large they are.
+    """Yield tables with the columns that hold the text, in constant memory; labels need not be there.
 
-    All pieces have the columns that the files begin with.
+    All tables have the same columns: those that any of the files begins with, empty where a file lacks them. So several
+    files are opened once more, for their columns.
+
+    Parameters
+    ----------
+    sources, options, path
+        As in `load_data`.
     """
-    names = _columns_of_all(paths, options) if len(paths) > 1 else None
-    for path in paths:
-        with _as_file(path) as file:
-            for number, table in enumerate(table_pieces(file, options)):
-                chosen = _with_usual(replace(options, usual=tuple(usual)), table.frame.columns, str(path))
-                columns = choose_columns(table.frame, chosen, str(path), labelled=False)
-                how = f"{path}: {table.how}; {_described(columns)}" if number == 0 else ""
-                frame = table.frame if names is None else _with_columns(table.frame, names)
-                yield Table(frame, how), columns
+    name, files = resolve_sources(sources, path)
+    if name:
+        corpus = load_dataset(name, path)
+        frame = pl.DataFrame({"text": corpus.texts, "label": corpus.labels})
+        yield Table(frame, _described(corpus)), Columns(("text",))
+        return
+    names = _columns_of_all(files, options) if len(files) > 1 else None
+    for table, columns in _pieces_of_files(files, options):
+        yield (table if names is None else replace(table, frame=_with_columns(table.frame, names))), columns
 
 
-def _columns_of_all(paths: Sequence[str | Path], options: ReadOptions) -> list[str]:
-    if STANDARD_INPUT in map(str, paths):
+def load_texts(sources: Sequence[str], options: ReadOptions, path: str | Path | None = None) -> tuple[list[str], str]:
+    """Return the texts that a user names, without empty ones, and how they were read; for `sources` see `load_data`."""
+    name, files = resolve_sources(sources, path)
+    if name:
+        corpus = load_dataset(name, path)
+        return corpus.texts, _described(corpus)
+    texts: list[str] = []
+    how: list[str] = []
+    for table, columns in _pieces_of_files(files, options):
+        texts += [text for text in joined_text(table.frame, columns.text) if text is not None]
+        how += [table.how] if table.how else []
+    return texts, "\n".join(how)
+
+
+def _described(corpus: Corpus) -> str:
+    return f"{corpus.name}: {len(corpus):,} documents"
+
+
+def _pieces_of_files(files: Sequence[str], options: ReadOptions) -> Iterator[tuple[Table, Columns]]:
+    """Yield each file's pieces with the columns of its text; only a file's first piece says how it was read."""
+    for file in files:
+        with opened(file) as place:
+            for number, table in enumerate(table_pieces(place, options, file)):
+                columns = choose_columns(table.frame, options, file, labelled=False)
+                how = f"{file}: {table.how}; {columns.described()}" if number == 0 else ""
+                yield replace(table, how=how), columns
+
+
+def resolve_sources(sources: Sequence[str], path: str | Path | None = None) -> tuple[str, list[str]]:
+    """Return the name of the dataset that is meant, or an empty name and the files.
+
+    Parameters
+    ----------
+    sources
+        What the user gave.
+    path
+        Where the files of a named dataset are; it makes sense with a dataset's name only.
+    """
+    datasets = [source for source in sources if source in DATASETS and (path is not None or not Path(source).exists())]
+    if path is not None and list(sources) != datasets[:1]:
+        raise InputError(
+            f"found --path {path} with {', '.join(sources)}; expected it with a dataset's name: {', '.join(DATASETS)}"
+        )
+    if datasets and len(sources) > 1:
+        raise InputError(
+            f"found the dataset {datasets[0]!r} among several sources; expected it alone, or files only "
+            f"(./{datasets[0]} for a file of that name)"
+        )
+    return (datasets[0], []) if datasets else ("", [file for source in sources for file in _files(source)])
+
+
+def _files(source: str) -> list[str]:
+    """Return the files of a path, a glob or ``-``; what does not exist is refused."""
+    if source == STANDARD_INPUT or Path(source).exists():
+        return [source]
+    found = sorted(glob.glob(source, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
+    if not found:
+        what = "matches no file" if glob.has_magic(source) else "does not exist"
+        raise DataError(
+            f"{source} {what}; expected a data file, a folder, a glob, a dataset's name (tfcr datasets list), or - for "
+            "standard input"
+        )
+    return found
+
+
+def _columns_of_all(files: Sequence[str], options: ReadOptions) -> list[str]:
+    if STANDARD_INPUT in files:
         raise DataError("found standard input among several files; expected it alone, or files only")
-    found = [next(table_pieces(Path(path), options)).frame.columns for path in paths]
+    found = [next(table_pieces(Path(file), options)).frame.columns for file in files]
     return list(dict.fromkeys(name for columns in found for name in columns))
 
 
@@ -103,48 +138,3 @@ def _with_columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
         )
     absent = [pl.lit(None, pl.String).alias(name) for name in names if name not in frame.columns]
     return frame.with_columns(absent).select(names).cast(pl.String, strict=False)
-
-
-def _with_usual(options: ReadOptions, columns: Sequence[str], name: str) -> ReadOptions:
-    """Take the columns that a model was trained on, unless others are given."""
-    if options.usual_label in columns and not options.label:
-        options = replace(options, label=options.usual_label)
-    if options.text or not options.usual:
-        return options
-    missing = [column for column in options.usual if column not in columns]
-    if missing:
-        raise DataError(
-            f"{name}: the model was trained on the columns {', '.join(options.usual)}, and there is no {missing[0]!r}; "
-            f"give --text NAME; columns: {', '.join(columns)}"
-        )
-    return replace(options, text=options.usual)
-
-
-def _described(columns: Columns) -> str:
-    parts = [f"text: {' + '.join(columns.text)}"]
-    parts += [f"label: {columns.label}"] if columns.label else []
-    parts += [f"group: {columns.group}"] if columns.group else []
-    return ", ".join(parts)
-
-
-def _with_labels(frame: pl.DataFrame, file: Path, options: ReadOptions) -> pl.DataFrame:
-    if not file.exists():
-        raise DataError(f"{file} does not exist; expected a file of labels, one a line")
-    labels = read_label_lines(file, options.encoding)
-    if len(labels) != frame.height:
-        raise DataError(f"{file} holds {len(labels)} labels for {frame.height} texts; expected one a line for each")
-    return frame.with_columns(pl.Series("label", labels))
-
-
-@contextmanager
-def _as_file(path: str | Path) -> Iterator[Path]:
-    """Give a path to read from; standard input is written to a temporary file first."""
-    if str(path) != STANDARD_INPUT:
-        yield Path(path)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "standard input"
-        with copy.open("wb") as file:
-            while chunk := sys.stdin.buffer.read(1 << 20):
-                file.write(chunk)
-        yield copy

@@ -1,136 +1,99 @@
-"""Files larger than memory, piece by piece: each piece is a table of whole rows.
+"""Text files in pieces of whole rows, so that a file larger than memory can be read; a small file is one piece."""
 
-A piece is read as a file of its own would be, under the same header. The types of JSON values are those of the piece.
-"""
-
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-from typing import IO
+from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 
-from tfcr.data.delimited import detect_separator, given_separator
-from tfcr.data.encoding import as_utf8, detect_encoding
-from tfcr.data.options import ReadOptions, Table
-from tfcr.data.readers import detect_format, read_table
+from tfcr.data.encoding import DataFile, decode_chunks
 from tfcr.errors import DataError
 
 PIECE_BYTES = 1 << 26
-"""About how much of a file is read at once; a smaller file is one piece."""
+"""About how much of a file is parsed at once."""
 PARQUET_ROWS = 100_000
+"""At most how many rows of a large Parquet file are read at once."""
 
 Cut = Callable[[bytes], int]
-"""From the beginning of a file, or from where a row starts, to where the last whole row ends; 0 if none does."""
+"""From bytes that begin with a row to where their last whole row ends; 0 if none does."""
 
 
-def table_pieces(path: Path, options: ReadOptions) -> Iterator[Table]:
-    """Read a file piece by piece, in constant memory; folders and archives are read whole."""
-    if not path.is_file() or path.stat().st_size <= PIECE_BYTES // 4:  # packed text is a quarter of its size, or so
-        yield read_table(path, options)
-        return
-    kind = options.format or detect_format(path, options)
-    if kind == "parquet":
-        yield from _parquet_pieces(path, options)
-    elif kind in ("csv", "tsv", "jsonl", "fasttext", "lines"):
-        yield from _text_pieces(path, replace(options, format=kind))
-    else:
-        yield read_table(path, options)
+class Piece(NamedTuple):
+    """Whole rows of a file in UTF-8, the number of lines before them, and whether they are the last."""
+
+    content: bytes
+    lines_before: int
+    is_last: bool
+
+    def described(self, *how: object) -> str:
+        """Return how the piece was read, in words."""
+        whole = self.is_last and not self.lines_before
+        return ", ".join(map(str, how)) + ("" if whole else ", in pieces")
 
 
-def _parquet_pieces(path: Path, options: ReadOptions) -> Iterator[Table]:
-    try:
-        rows = pl.scan_parquet(path)
-        height = rows.select(pl.len()).collect().item()
-    except (pl.exceptions.PolarsError, OSError):
-        yield read_table(path, options)  # which says what is wrong
-        return
-    step = max(1, min(PARQUET_ROWS, height * PIECE_BYTES // (4 * path.stat().st_size)))
-    for start in range(0, height, step):
-        yield Table(rows.slice(start, step).collect(), "Parquet")
-
-
-def _text_pieces(path: Path, options: ReadOptions) -> Iterator[Table]:
-    encoding = options.encoding or detect_encoding(path)
-    with as_utf8(path, encoding) as text:
-        if text.stat().st_size <= PIECE_BYTES or (options.format == "jsonl" and _is_list(text)):
-            yield read_table(path, options)
-            return
-        known = replace(options, encoding="utf-8")
-        cut: Cut = _line_end
-        if options.format in ("csv", "tsv"):
-            separator = given_separator(options) or detect_separator(text, quoting=options.quoting)
-            known = replace(known, separator=separator)
-            cut = _row_end(separator, quoting=options.quoting and not options.columns)
-        for number, (piece, lines_before) in enumerate(_pieces(text, cut, repeat_first=cut is not _line_end)):
-            with _naming(path, piece, lines_before):
-                table = read_table(piece, known)
-            # the first row stands before every piece: it names the columns, or says how many there are
-            again = number > 0 and cut is not _line_end and not options.header
-            yield Table(table.frame.slice(1) if again else table.frame, f"{table.how} ({encoding}, in pieces)")
-
-
-def _is_list(text: Path) -> bool:
-    """Tell a JSON list, which cannot be cut at its lines."""
-    with text.open("rb") as file:
-        return file.read(1 << 12).lstrip().startswith(b"[")
-
-
-def _pieces(text: Path, cut: Cut, *, repeat_first: bool) -> Iterator[tuple[Path, int]]:
-    """Write the rows of a file to a temporary one, a piece at a time; yield its path and the lines before the piece."""
-    with tempfile.TemporaryDirectory() as folder, text.open("rb") as file:
-        piece = Path(folder) / "piece"
-        first = _first_row(file, cut) if repeat_first else b""
-        lines, rest = 0, b""
-        while True:
-            content, rest = _whole_rows(file, rest, cut)
-            if not content:
-                return
-            if not content.strip():
-                continue
-            piece.write_bytes(content if lines == 0 else first + content)
-            yield piece, lines
-            lines += content.count(b"\n")
-
-
-def _first_row(file: IO[bytes], cut: Cut) -> bytes:
-    row = b""
-    while line := file.readline():
-        row += line
-        if cut(row):
-            break
-    file.seek(0)
-    return row
-
-
-def _whole_rows(file: IO[bytes], rest: bytes, cut: Cut) -> tuple[bytes, bytes]:
-    """Return the next whole rows, about PIECE_BYTES of them, and what was read beyond; all that is left at the end."""
-    content = rest
-    while chunk := file.read(PIECE_BYTES):
-        content += chunk
-        if end := cut(content):
-            return content[:end], content[end:]
-    return content, b""
-
-
-def _line_end(content: bytes) -> int:
+def line_end(content: bytes) -> int:
+    """Cut after the last line."""
     return content.rfind(b"\n") + 1
 
 
-def _row_end(separator: str, *, quoting: bool) -> Cut:
-    from tfcr.system.native import last_row_end  # noqa: PLC0415 - numba loads slowly, and small files need none
+def row_end(separator: str, *, quoting: bool) -> Cut:
+    """Return a function that cuts after the last row of delimited text, which may have line breaks in quoted cells."""
+    if not quoting:
+        return line_end
 
-    return lambda content: int(last_row_end(np.frombuffer(content, np.uint8), ord(separator), quoting))
+    def cut(content: bytes) -> int:
+        from tfcr.system.native import last_row_end  # noqa: PLC0415 - numba loads slowly; small files do not need it
+
+        return int(last_row_end(np.frombuffer(content, np.uint8), ord(separator), quoting))
+
+    return cut
 
 
-@contextmanager
-def _naming(path: Path, piece: Path, lines_before: int) -> Iterator[None]:
-    """Name the user's file in errors, not our piece of it."""
-    try:
-        yield
-    except DataError as error:
-        name = f"{path}, after line {lines_before}" if lines_before else str(path)
-        raise DataError(str(error).replace(str(piece), name)) from None
+def text_pieces(file: DataFile, encoding: str, cut: Cut = line_end) -> Iterator[Piece]:
+    """Yield a text file piece by piece, in constant memory; blank pieces are passed over, an empty file is refused."""
+    lines, held = 0, None
+    for content in _whole_rows(_utf8_slices(file, encoding), cut):
+        if content.strip():
+            if held is not None:
+                yield Piece(*held, is_last=False)
+            held = content, lines
+        lines += content.count(b"\n")
+    if held is None:
+        raise DataError(f"{file.name} is empty; expected labelled texts")
+    yield Piece(*held, is_last=True)
+
+
+def _utf8_slices(file: DataFile, encoding: str) -> Iterator[bytes]:
+    """Yield the text in UTF-8, at most PIECE_BYTES at a time."""
+    for text in decode_chunks(file.chunks(), encoding, file.name):
+        content = text.encode()
+        for start in range(0, len(content), PIECE_BYTES):
+            yield content[start : start + PIECE_BYTES]
+
+
+def _whole_rows(slices: Iterator[bytes], cut: Cut) -> Iterator[bytes]:
+    """Yield whole rows, about PIECE_BYTES of them; what is left at the end comes last."""
+    held: list[bytes] = []
+    size, enough = 0, PIECE_BYTES
+    for part in slices:
+        held.append(part)
+        size += len(part)
+        if size < enough:
+            continue
+        content = b"".join(held)
+        end = cut(content)
+        if end:
+            yield content[:end]
+            held, size, enough = [content[end:]], size - end, PIECE_BYTES
+        else:  # one long row: look again when twice as much is here, so that time stays linear
+            held, enough = [content], 2 * enough
+    yield b"".join(held)
+
+
+def row_slices(n_rows: int, file_bytes: int) -> Iterator[tuple[int, int]]:
+    """Yield the first row and the number of rows of each piece of a Parquet file.
+
+    Such a file is about a quarter as large as its text.
+    """
+    pieces = -(-4 * file_bytes // PIECE_BYTES)
+    step = n_rows if pieces == 1 else max(1, min(PARQUET_ROWS, n_rows // pieces))
+    yield from ((start, step) for start in range(0, n_rows, max(1, step)))

@@ -1,9 +1,14 @@
-"""Tables to files, whole or not at all, or to standard output; piece by piece where they are large."""
+"""Tables to files, written completely or not at all, or to standard output; large ones piece by piece.
+
+To add a format, write a generator that yields a function to add a table, and add a row to WRITERS.
+"""
 
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,29 +18,36 @@ from tfcr.errors import DataError, look_up
 from tfcr.system.files import written_beside
 
 Write = Callable[[pl.DataFrame], None]
-Writer = Callable[[IO[bytes]], Iterator[Write]]
-"""Opened with a file, gives a function that adds a table to it."""
+"""Adds a table to a file."""
 
 
-def _delimited_writer(separator: str) -> Writer:
-    def write_to(file: IO[bytes]) -> Iterator[Write]:
-        names: list[str] = []
+@dataclass(frozen=True)
+class Writer:
+    """A format of tables: what it is, and a generator that takes an open file and yields a `Write` for it.
 
-        def write(frame: pl.DataFrame) -> None:
-            new = [name for name in frame.columns if name not in names]
-            if names and new:
-                raise DataError(
-                    f"found the column {new[0]!r} only after the first rows were written; "
-                    "write JSON lines, where rows may differ: -o FILE.jsonl"
-                )
-            absent = [pl.lit(None).alias(name) for name in names if name not in frame.columns]
-            ordered = frame.with_columns(absent).select(names) if names else frame
-            ordered.write_csv(file, separator=separator, include_header=not names)
-            names.extend(new)
+    The file's ending is the name of the format.
+    """
 
-        yield write
+    what: str
+    write_to: Callable[[IO[bytes]], Iterator[Write]]
 
-    return write_to
+
+def _write_delimited(file: IO[bytes], separator: str) -> Iterator[Write]:
+    names: list[str] = []
+
+    def write(frame: pl.DataFrame) -> None:
+        new = [name for name in frame.columns if name not in names]
+        if names and new:
+            raise DataError(
+                f"found the column {new[0]!r} only after the first rows were written; "
+                "write JSON lines, where rows may differ: -o FILE.jsonl"
+            )
+        absent = [pl.lit(None).alias(name) for name in names if name not in frame.columns]
+        ordered = frame.with_columns(absent).select(names) if names else frame
+        ordered.write_csv(file, separator=separator, include_header=not names)
+        names.extend(new)
+
+    yield write
 
 
 def _write_json_lines(file: IO[bytes]) -> Iterator[Write]:
@@ -43,16 +55,15 @@ def _write_json_lines(file: IO[bytes]) -> Iterator[Write]:
 
 
 def _write_parquet(file: IO[bytes]) -> Iterator[Write]:
-    """Collect the pieces in files of their own: a Parquet file cannot be added to."""
+    """Collect the pieces in files of their own: nothing can be appended to a Parquet file."""
     with tempfile.TemporaryDirectory() as folder:
         parts: list[Path] = []
-
         types: dict[Any, pl.DataType] = {}
 
         def write(frame: pl.DataFrame) -> None:
             parts.append(Path(folder) / f"{len(parts)}.parquet")
             known: dict[Any, Any] = {name: types[name] for name in frame.columns if name in types}
-            frame.cast(known).write_parquet(parts[-1])  # what cannot be of one type is refused now, not at the end
+            frame.cast(known).write_parquet(parts[-1])  # pieces of incompatible types fail now, not at the end
             types.update(frame.schema | known)
 
         yield write
@@ -61,18 +72,22 @@ def _write_parquet(file: IO[bytes]) -> Iterator[Write]:
 
 
 WRITERS: dict[str, Writer] = {
-    "csv": _delimited_writer(","),
-    "tsv": _delimited_writer("\t"),
-    "jsonl": _write_json_lines,
-    "parquet": _write_parquet,
+    "csv": Writer("comma-separated values", partial(_write_delimited, separator=",")),
+    "tsv": Writer("tab-separated values", partial(_write_delimited, separator="\t")),
+    "jsonl": Writer("one JSON object per line", _write_json_lines),
+    "parquet": Writer("Parquet", _write_parquet),
 }
+
+
+def _format_of(path: str) -> str:
+    return Path(path).suffix.removeprefix(".")
 
 
 def check_target(path: str | None) -> None:
     """Refuse a file that cannot be written, before any long work."""
     if path is None:
         return
-    look_up(WRITERS, Path(path).suffix.removeprefix("."), "format to write")
+    look_up(WRITERS, _format_of(path), "format to write")
     if not Path(path).parent.is_dir():
         raise DataError(f"the folder {Path(path).parent} does not exist; make it first: mkdir -p {Path(path).parent}")
 
@@ -81,20 +96,25 @@ def check_target(path: str | None) -> None:
 def frame_writer(path: str | None, default: str) -> Iterator[Write]:
     """Give a function that adds a table to a file, or to standard output.
 
-    The format is told from the file's ending, or `default` on standard output. The file appears when all is written.
+    Parameters
+    ----------
+    path
+        The file, which appears when all is written; its ending is its format. None is standard output.
+    default
+        The format of standard output.
     """
     try:
         if path is None:
-            with contextmanager(WRITERS[default])(sys.stdout.buffer) as write:
+            with contextmanager(WRITERS[default].write_to)(sys.stdout.buffer) as write:
                 yield write
             sys.stdout.buffer.flush()
             return
-        writer = contextmanager(WRITERS[Path(path).suffix.removeprefix(".")])
-        with written_beside(Path(path)) as file, writer(file) as write:
+        writer = look_up(WRITERS, _format_of(path), "format to write")
+        with written_beside(Path(path)) as file, contextmanager(writer.write_to)(file) as write:
             yield write
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
-        raise DataError(f"cannot write such a table: {reason}; JSON lines hold anything: -o FILE.jsonl") from error
+        raise DataError(f"cannot write such a table: {reason}; JSON lines can hold any table: -o FILE.jsonl") from error
 
 
 def write_frame(frame: pl.DataFrame, path: str | None, default: str) -> None:

@@ -1,6 +1,6 @@
-"""Datasets that come as tables: columns by their usual names, and the classes that labels stand for.
+"""Datasets that are published as tables: their columns by name, and the classes that labels stand for.
 
-A table has label and text in one file (`Delimited`), or in two that are joined by an id (`Joined`).
+Label and text are in one file (`Delimited`), or in two that are joined by an id (`Joined`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from tfcr.data.datasets.rows import Row, csv_rows, files_of, lines, text_chunks, what_is_at
-from tfcr.data.delimited import separator_of
+from tfcr.data.datasets.rows import Row, csv_rows, files_of, text_chunks, what_is_at
+from tfcr.data.delimited import detect_separator
+from tfcr.data.encoding import HEAD_BYTES, bare_lines, lines
 from tfcr.errors import DataError
 from tfcr.system.archives import Member, members
 
@@ -35,18 +36,18 @@ DIRECTORY = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column: the names that a header may give it, and its number where there is none, from the end if negative."""
+    """A column: the names that a header may give it, and its number without a header, from the end if negative."""
 
     names: tuple[str, ...]
     number: int
 
     def place_in(self, header: Sequence[str]) -> int | None:
-        """Return where the column stands by its name, from 0; None if no cell is one."""
+        """Return the position of the column by its name, from 0; None if the header has none of its names."""
         cells = [cell.strip().casefold() for cell in header]
         return next((cells.index(name) for name in self.names if name in cells), None)
 
     def place(self) -> int:
-        """Return where the column stands by its number, from 0."""
+        """Return the position of the column by its number, from 0."""
         return self.number - 1 if self.number > 0 else self.number
 
 
@@ -54,7 +55,7 @@ TEXT = Column(("text", "tweet_text", "tweet", "review", "review_text", "reviewte
 
 
 def class_of(cell: str, classes: Mapping[str, str]) -> str | None:
-    """Return the class that a cell names in one of the ways in use; None if it names none.
+    """Return the class that a cell names, in any of the spellings in use; None if it names none.
 
     >>> class_of("5.0", STARS), class_of("50", STARS), class_of("Top/Kids_and_Teens/News", DIRECTORY)
     ('5 stars', '5 stars', 'Kids and Teens')
@@ -66,7 +67,7 @@ def class_of(cell: str, classes: Mapping[str, str]) -> str | None:
 
 @dataclass(frozen=True)
 class Delimited:
-    """Delimited files: which they are in a folder, their columns, and the classes that labels stand for."""
+    """Delimited files: a pattern of their names, their columns, and the classes that labels stand for."""
 
     files: str
     label: Column
@@ -74,7 +75,7 @@ class Delimited:
     text: Column = TEXT
 
     def rows(self, place: Path) -> Iterator[Row]:
-        """Read them, with or without a header; a row whose label is none of the classes has none."""
+        """Read files with or without a header; a label that is none of the classes is None."""
         for member in files_of(place, self.files, f"a delimited file of texts and the labels {self._names()}"):
             cells = _csv_cells(member)
             first = next(cells, [])
@@ -88,7 +89,7 @@ class Delimited:
         return ", ".join(dict.fromkeys(self.classes.values()))
 
     def _label_place(self, first: Sequence[str]) -> int:
-        """Return the one column whose cell is a class; if there are several or none, the usual one."""
+        """Return the one column whose cell is a class; if there are several or none, the default one."""
         fitting = [at for at, cell in enumerate(first) if class_of(cell, self.classes)]
         return fitting[0] if len(fitting) == 1 else self.label.place()
 
@@ -96,7 +97,7 @@ class Delimited:
 def _csv_cells(member: Member) -> Iterator[list[str]]:
     chunks = text_chunks(member)
     sample = next(chunks, "")
-    return csv_rows(lines(chain([sample], chunks)), member, separator_of(sample[: 1 << 16]))
+    return csv_rows(lines(chain([sample], chunks)), member, detect_separator(sample[:HEAD_BYTES]))
 
 
 def _cell(cells: Sequence[str], at: int) -> str | None:
@@ -112,7 +113,7 @@ KEY = Column(("tweet_id", "tweetid", "id", "id_str"), 1)
 class Joined:
     """Tab-separated files of ids with labels, and others of the same ids with texts.
 
-    Which is which is told from the header, else from whether the first row's cell at the label's number is a class.
+    The header says which is which; without one, files whose first row has a class in the label's column hold labels.
     """
 
     label: Column
@@ -120,7 +121,7 @@ class Joined:
     text: Column = TEXT
 
     def rows(self, place: Path) -> Iterator[Row]:
-        """Read and join them; of an id that comes twice, the first label and the first text count."""
+        """Read and join them; of an id that occurs twice, the first label and the first text count."""
         kinds = {member.where: self._kind(member) for member in members(place, nested=True)}
         missing = [kind for kind in ("labels", "texts") if kind not in kinds.values()]
         if missing:
@@ -129,9 +130,9 @@ class Joined:
                 "labels, and one of the same ids and texts"
             )
         labels: dict[str, str | None] = {}
-        for key, cell in self._all_pairs(place, kinds, "labels", self.label):
+        for key, cell in self._all_cells(place, kinds, "labels", self.label):
             labels.setdefault(key, class_of(cell, self.classes))
-        for key, cell in self._all_pairs(place, kinds, "texts", self.text):
+        for key, cell in self._all_cells(place, kinds, "texts", self.text):
             if key in labels:
                 yield Row(labels.pop(key), cell)
         yield from (Row(label, None) for label in labels.values())
@@ -145,13 +146,13 @@ class Joined:
             return "other"
         return "labels" if class_of(_cell(first, self.label.place()) or "", self.classes) else "texts"
 
-    def _all_pairs(self, place: Path, kinds: Mapping[str, str], kind: str, column: Column) -> Iterator[tuple[str, str]]:
+    def _all_cells(self, place: Path, kinds: Mapping[str, str], kind: str, column: Column) -> Iterator[tuple[str, str]]:
         for member in members(place, nested=True):
             if kinds[member.where] == kind:
-                yield from _pairs(member, column)
+                yield from _keyed_cells(member, column)
 
 
-def _pairs(member: Member, column: Column) -> Iterator[tuple[str, str]]:
+def _keyed_cells(member: Member, column: Column) -> Iterator[tuple[str, str]]:
     rows = _tab_cells(member)
     header = next(rows, [])
     key, at = KEY.place_in(header), column.place_in(header)
@@ -164,10 +165,10 @@ def _pairs(member: Member, column: Column) -> Iterator[tuple[str, str]]:
 
 
 def _tab_cells(member: Member) -> Iterator[list[str]]:
-    """Yield cells as they stand, without the quotes around them: texts hold stray quotes, and never a tab."""
-    for line in lines(text_chunks(member)):
+    """Yield cells without the quotes around them; no CSV rules, for texts have stray quotes and never a tab."""
+    for line in bare_lines(text_chunks(member)):
         if line.strip():
-            yield [_unquoted(cell) for cell in line.rstrip("\r\n").split("\t")]
+            yield [_unquoted(cell) for cell in line.split("\t")]
 
 
 def _unquoted(cell: str) -> str:

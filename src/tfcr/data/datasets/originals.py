@@ -1,7 +1,6 @@
-"""The formats of their own that the paper's datasets come in from their sources, read row by row.
+"""The formats that the paper's datasets are published in, read row by row.
 
-A reader takes the place of the files (one file, a folder, or an archive of them) and yields a label and a text for each
-document, None for what is missing.
+A reader takes the place of the files (one file, a folder, or an archive of them) and yields a `Row` per document.
 """
 
 import json
@@ -13,7 +12,8 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from tfcr.data.datasets.delimited import STARS, class_of
-from tfcr.data.datasets.rows import Row, csv_rows, files_of, lines, mended, text_chunks
+from tfcr.data.datasets.rows import Row, csv_rows, files_of, mended, text_chunks, text_lines
+from tfcr.data.encoding import bare_lines
 from tfcr.errors import DataError
 from tfcr.system.archives import Member, members
 
@@ -42,7 +42,7 @@ def zhang_rows(place: Path, *, escaped: bool = True) -> Iterator[Row]:
 def _class_names(place: Path) -> list[str]:
     for member in members(place, nested=True):
         if member.base == "classes.txt":
-            return [line.strip() for line in lines(text_chunks(member)) if line.strip()]
+            return [line.strip() for line in text_lines(member) if line.strip()]
     return []
 
 
@@ -54,13 +54,13 @@ class _Form(NamedTuple):
 
 
 def _zhang_form(member: Member) -> _Form:
-    """Tell the original, CSV with classes from 1, from a copy in use with bare texts and classes from 0."""
-    rest = lines(text_chunks(member))
+    """Distinguish the original, CSV with classes from 1, from a common copy with unquoted texts and classes from 0."""
+    rest = text_lines(member)
     head = next(rest, "")
     everything = chain([head], rest)
     if ',"' in head:
         return _Form(csv_rows(everything, member), 1)
-    return _Form((line.rstrip("\r\n").split(",", 1) for line in everything if line.strip()), 0)
+    return _Form((line.split(",", 1) for line in bare_lines(everything) if line.strip()), 0)
 
 
 def _zhang_label(number: str, names: Sequence[str], first: int, member: Member) -> str:
@@ -76,9 +76,9 @@ def _zhang_label(number: str, names: Sequence[str], first: int, member: Member) 
 
 
 def amazon_rows(place: Path) -> Iterator[Row]:
-    """Read JSON objects, one a line, with ``reviewText`` and ``overall``."""
+    """Read one JSON object per line, with ``reviewText`` and ``overall``."""
     for member in files_of(place, r"(?!meta_).*\.json(\.gz)?", "a file such as reviews_Books.json.gz"):
-        for number, line in enumerate(lines(text_chunks(member)), start=1):
+        for number, line in enumerate(text_lines(member), start=1):
             if line.strip():
                 yield _review(line, f"{member.where}, line {number}")
 
@@ -104,7 +104,7 @@ def news_rows(place: Path) -> Iterator[Row]:
 
 
 def _articles(member: Member) -> Iterator[dict[str, str]]:
-    """Yield the fields of each article: all are siblings, so that one that comes again begins another article."""
+    """Yield the fields of each article: all are siblings, so that a repeated field begins the next article."""
     done: list[dict[str, str]] = [{}]
     opened: list[str] = []
 
@@ -138,7 +138,7 @@ def _articles(member: Member) -> Iterator[dict[str, str]]:
 
 
 def _refuse_entities(member: Member) -> Callable[..., None]:
-    """Return a handler for declarations that a few lines can grow to gigabytes by."""
+    """Return a handler that refuses entities: nested ones grow a few lines to gigabytes."""
 
     def refuse(*declared: object) -> None:
         raise DataError(
@@ -148,13 +148,13 @@ def _refuse_entities(member: Member) -> Callable[..., None]:
     return refuse
 
 
-# SemEval: id, label, text, a file a year ---------------------------------------------------------------------------
+# SemEval: id, label, text; one file per year -------------------------------------------------------------------------
 
 _SEMEVAL_FILE = r"twitter-.*A\.txt|SemEval2017-task4-test\.subtask-A.*\.txt"
 
 
 def semeval_rows(place: Path) -> Iterator[Row]:
-    """Read all years in the order of their names; of an id that comes twice, the first label counts."""
+    """Read all years in the order of their names; of an id that occurs twice, the first label counts."""
     files = files_of(place, _SEMEVAL_FILE, "files such as twitter-2013train-A.txt")
     years = [(member.base, list(_tweets(member))) for member in files]
     rows: dict[str, Row] = {}
@@ -165,8 +165,8 @@ def semeval_rows(place: Path) -> Iterator[Row]:
 
 
 def _tweets(member: Member) -> Iterator[tuple[str, Row]]:
-    for line in lines(text_chunks(member)):
-        cells = line.rstrip("\r\n").split("\t")
+    for line in bare_lines(text_chunks(member)):
+        cells = line.split("\t")
         if len(cells) >= 3 and cells[1] and cells[2] and cells[2] != "Not Available":
             yield cells[0], Row(cells[1], _unescape(cells[2]))
 

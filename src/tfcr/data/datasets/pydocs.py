@@ -1,7 +1,7 @@
 """`pydocs`: the docstrings of the Python standard library, labelled with the module they come from.
 
-Real text that is on every machine. The docstrings are read from the library's source files; no module is imported
-for it. Figures on it vary with the Python version.
+Real text that is on every machine. The docstrings are read from the library's source files without importing them.
+Results on it vary with the Python version.
 """
 
 import ast
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tfcr.data.columns import Corpus
+from tfcr.data.corpus import Corpus
 from tfcr.system.files import cache_folder, write_file
 
 LEAST_WORDS = 5
@@ -34,9 +34,9 @@ LEFT_OUT = {
 
 def load_pydocs(least_documents: int = LEAST_DOCUMENTS) -> Corpus:
     """Return the docstrings of five words or more, of the modules with at least `least_documents` of them."""
-    pairs = _cached_docstrings()
-    sizes = Counter(label for label, _ in pairs)
-    kept = [(label, text) for label, text in pairs if sizes[label] >= least_documents]
+    found = _cached_docstrings()
+    sizes = Counter(label for label, _ in found)
+    kept = [(label, text) for label, text in found if sizes[label] >= least_documents]
     return Corpus([text for _, text in kept], [label for label, _ in kept])
 
 
@@ -55,7 +55,7 @@ def _library() -> Path:
 
 
 def _docstrings() -> list[tuple[str, str]]:
-    """Return different docstrings with their top-level module, sorted for a stable order."""
+    """Return the distinct docstrings with their top-level module, in sorted order."""
     library = _library()
     found: set[tuple[str, str]] = set()
     for file in library.rglob("*.py"):
@@ -68,7 +68,7 @@ def _docstrings() -> list[tuple[str, str]]:
 
 def _docstrings_of(file: Path) -> Iterator[str]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the library's own source, nothing to bother a user with
+        warnings.simplefilter("ignore")  # about the library's own source, not the user's business
         try:
             tree = ast.parse(file.read_bytes())
         except (SyntaxError, ValueError, OSError):  # templates and deliberately broken files

@@ -1,8 +1,8 @@
-"""The datasets that have a name everywhere in tfcr, one row each in DATASETS: the paper's sixteen, and some others.
+"""The datasets that have a name in tfcr, one row each in DATASETS: the paper's sixteen, and some others.
 
-To add one, say what it is and where it comes from, and which reader turns its files into rows. What stands here of
-sources and licences was taken from the paper and the sources' own pages; no address could be tried when it was written,
-unless a download says when it was tried.
+To add one, write a row: what it is, where it comes from, and the reader that turns its files into rows. Sources and
+licences are as the paper and the sources' own pages state them. Addresses have not been tried, unless
+`Download.tried` says when.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tfcr.data.columns import Corpus
+from tfcr.data.corpus import Corpus, read_corpus
 from tfcr.data.datasets.delimited import ABUSE, DIRECTORY, POLARITIES, SENTIMENTS, STARS, Column, Delimited, Joined
 from tfcr.data.datasets.originals import amazon_rows, news_rows, semeval_rows, zhang_rows
 from tfcr.data.datasets.pydocs import load_pydocs
 from tfcr.data.datasets.rows import Row
+from tfcr.data.options import ReadOptions
 from tfcr.data.readers import read_label_lines
-from tfcr.data.sources import read_corpus
 from tfcr.errors import DataError
 from tfcr.system.download import Download
 
@@ -25,30 +25,30 @@ UNKNOWN = "not stated"
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset: what it is, what the paper says of it, where it comes from, and how its files are read.
+    """A dataset: what it is, where it comes from, and how its files are read.
 
     Attributes
     ----------
     what
-        For people.
+        Its description in a line.
     read
-        From the place of its files (a file, a folder or an archive) to its rows.
+        Yields its rows from the place of its files: a file, a folder or an archive.
     documents, classes, language
-        As the paper or the source has them; round numbers where they say "nearly".
+        As stated by the paper or the source; rounded where they say "nearly".
     paper
-        What the paper says of it; empty for one that is not the paper's.
+        What the paper says about it; empty if the paper does not use it.
     page
-        Where it comes from, to be read by people.
+        Web page of its source.
     licence
         As far as known.
     files
-        What its folder below TFCR_DATA, or the path a user gives, holds; empty for one that needs no files.
+        What its folder below TFCR_DATA, or the path that a user gives, holds; empty if it needs no files.
     downloads
-        What `fetch` gets; none if it must be asked for.
+        What `fetch_dataset` downloads; empty if it must be asked for.
     ask
         How to get what cannot be downloaded.
     tokenizer
-        The one it needs, if not the default.
+        The tokeniser it needs, if not the default.
     """
 
     what: str
@@ -65,7 +65,7 @@ class Dataset:
     tokenizer: str = ""
 
 
-# readers of copies that are not in their original format ------------------------------------------------------------
+# readers of files in a general format -------------------------------------------------------------------------------
 
 
 def _rows(corpus: Corpus) -> Iterator[Row]:
@@ -93,7 +93,9 @@ def _read_emoji(folder: Path) -> Iterator[Row]:
         format="lines",
         label_files=tuple(str(folder / f"{part}_labels.txt") for part in parts),
     )
-    return _renamed(corpus, [_emoji_name(line, folder) for line in read_label_lines(folder / "mapping.txt")])
+    return _renamed(
+        corpus, [_emoji_name(line, folder) for line in read_label_lines(folder / "mapping.txt", ReadOptions())]
+    )
 
 
 def _emoji_name(line: str, folder: Path) -> str:
@@ -108,11 +110,11 @@ def _emoji_name(line: str, folder: Path) -> str:
 def _read_thucnews(folder: Path) -> Iterator[Row]:
     files = (folder / "dev.txt", folder / "test.txt")
     corpus = read_corpus(*files, text=("1",), label="2", format="tsv", header=False, quoting=False)
-    return _renamed(corpus, read_label_lines(folder / "class.txt"))
+    return _renamed(corpus, read_label_lines(folder / "class.txt", ReadOptions()))
 
 
 def _renamed(corpus: Corpus, names: list[str]) -> Iterator[Row]:
-    """Yield the rows with names in place of the numbers of their classes."""
+    """Yield the rows, class numbers replaced by names."""
     numbered = {str(number): name for number, name in enumerate(names)}
     for label, text in zip(corpus.labels, corpus.texts, strict=True):
         if str(label) not in numbered:
@@ -120,7 +122,7 @@ def _renamed(corpus: Corpus, names: list[str]) -> Iterator[Row]:
         yield Row(numbered[str(label)], text)
 
 
-# what several rows share ----------------------------------------------------------------------------------------------
+# what several rows share ---------------------------------------------------------------------------------------------
 
 
 _RATING = Column(("stars", "star_rating", "rating", "overall", "score"), 1)
@@ -232,7 +234,7 @@ DATASETS: dict[str, Dataset] = {
         paper="61,767 tweets",
         page="https://alt.qcri.org/semeval2017/task4/",
         licence=_TWITTER,
-        files="twitter-2013train-A.txt and so on, a file a year and part: id, label, text, tab-separated",
+        files="twitter-2013train-A.txt and so on, one file per year and part: id, label, text, tab-separated",
         ask="take 'data and tools' on the page, with the files of all years",
     ),
     "sentiment": Dataset(

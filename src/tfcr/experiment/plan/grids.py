@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfcr.data import DATASETS
-from tfcr.data.named import READY, state_of
+from tfcr.data.datasets.fetch import READY, state_of
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.embeddings.pretrained import is_ready as vectors_are_ready
 from tfcr.errors import InputError, look_up

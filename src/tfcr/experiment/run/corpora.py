@@ -137,7 +137,7 @@ def prepare_corpus(plan: CorpusPlan) -> CorpusFacts:
 def read_whole(plan: CorpusPlan) -> Corpus:
     """Return all labelled texts of a dataset."""
     try:
-        return load_data([plan.source], **asdict(plan.options))
+        return load_data([plan.source], plan.options)
     except DataError as error:
         hint = " (in an experiment, by text = … and label = … in its TOML file)" if "--" in str(error) else ""
         raise DataError(f"{error}{hint}") from None

@@ -1,0 +1,41 @@
+"""Which columns hold text and label."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.data.files import pairs, write_csv
+from tfcr.data import read_corpus
+from tfcr.errors import DataError
+
+
+def test_columns_are_found_when_plain(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("n,Tweet,Class\n1,hello there,x\n2,you too,y\n")
+    assert pairs(path) == [("hello there", "x"), ("you too", "y")]
+    path.write_text("kind,words\nx,hello there\ny,you too\n")
+    assert pairs(path) == [("hello there", "x"), ("you too", "y")]
+    path.write_text("a,b,c\nx,hello there,z\n")
+    with pytest.raises(DataError, match=r"which column holds the label\? Give --label NAME; columns: a, b, c"):
+        read_corpus(path)
+    with pytest.raises(DataError, match=r"which column holds the text\? Give --text NAME; columns: a, b, c"):
+        read_corpus(path, label="a")
+
+
+def test_columns_by_number_name_or_any_case(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("A,B,C\nx,hello,there\n")
+    assert pairs(path, text=("2", "c"), label="1") == [("hello\nthere", "x")]
+    path.write_text("x,hello,there\n")
+    assert pairs(path, text=("3",), label="1", header=False) == [("there", "x")]
+
+
+def test_joined_columns_skip_what_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("subject,body,label\nhello,,x\n,there,y\n,,z\n")
+    assert pairs(path, text=("subject", "body"), label="label") == [("hello", "x"), ("there", "y")]
+
+
+def test_one_column_cannot_be_both(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the column 'text' is named for both text and label"):
+        read_corpus(write_csv(tmp_path), text=("text",), label="text")

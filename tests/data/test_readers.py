@@ -1,0 +1,114 @@
+"""Every data format, and the message for each bad file."""
+
+import gzip
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.data.files import FILES, ROWS, pairs, write_lines
+from tfcr.data import READERS, ReadOptions, read_corpus
+from tfcr.data.encoding import DataFile
+from tfcr.data.readers import REFUSED, detect_format
+from tfcr.errors import DataError, UnknownNameError
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_reads_the_same(name: str, tmp_path: Path) -> None:
+    options = {"label_files": (str(tmp_path / "labels.txt"),)} if name == "lines" else {}
+    assert sorted(pairs(FILES[name](tmp_path), **options)) == sorted(ROWS)
+
+
+@pytest.mark.parametrize("name", ["csv", "tsv", "jsonl", "fasttext"])
+def test_gz_of_each(name: str, tmp_path: Path) -> None:
+    path = FILES[name](tmp_path)
+    packed = path.with_name(path.name + ".gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert pairs(packed) == ROWS
+
+
+def test_a_json_list_and_mixed_labels(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]')
+    assert pairs(tmp_path / "a.json") == [("a", "x"), ("b", "y")]
+    (tmp_path / "b.jsonl").write_text('{"text": "a", "label": 1}\n{"text": "b", "label": "y"}\n')
+    assert [str(label) for _, label in pairs(tmp_path / "b.jsonl")] == ["1", "y"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("missing.csv", None, {}, "does not exist; expected a data file"),
+        ("a.xlsx", b"PK", {}, "is a spreadsheet; save it as CSV first"),
+        ("a.csv", b"txt,label\na,b\n", {"text": ("text",)}, "unknown column for --text 'text'; known: txt, label"),
+        ("a.csv", b"text,label\n", {}, "holds no rows"),
+        ("a.csv", b"", {}, "is empty"),
+        ("a", b"", {}, "is empty"),
+        ("a.csv", b"text,label\n,x\n", {}, "no row has both a text and a label"),
+        ("a.csv", b"text,label\na,x,c\nb,y\n", {}, r"line 2: found 3 columns; expected 2.*--columns 2"),
+        ("a.csv", b"text,label\na,x\n", {"format": "excel"}, "unknown data format 'excel'; known: csv, tsv"),
+        ("a.csv", b"text,label\na,x\n", {"encoding": "latin-l"}, "unknown encoding 'latin-l'"),
+        ("a.csv", b"text,label\na,x\n", {"separator": "::"}, "expected one character, or one of comma, semicolon"),
+        ("a.jsonl", b'{"text": ', {}, "line 1: .*expected one JSON object per line"),
+        ("a.jsonl", b'{"text": "a", "label": "x"}\nbad\n', {}, "line 2: .*expected one JSON object per line"),
+        ("a.json", b'["a"]', {}, "number 1: found str; expected JSON objects"),
+        ("a.json", b'[{"a": ', {}, "cannot be read as JSON"),
+        ("a.parquet", b"no parquet", {}, "cannot be read as Parquet"),
+        ("a.tar.gz", b"no archive", {}, "truncated or not a tar archive"),
+        ("a.csv.gz", gzip.compress(b"text,label\n" + bytes(1000), mtime=0)[:-9], {}, "is truncated or damaged"),
+        ("a.txt", b"__label__x __label__y text\n", {}, "line 1: found 2 labels; expected one"),
+        ("a.txt", b"a\nb\n", {"label_files": ("nowhere",)}, "nowhere does not exist; expected a file of labels"),
+        ("a.txt", b"a\nb\n", {"label_files": ("x", "y")}, "found 1 files and 2 files of labels"),
+    ],
+)
+def test_bad_files(name: str, content: bytes | None, options: Any, message: str, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises((DataError, UnknownNameError), match=message) as caught:
+        read_corpus(tmp_path / name, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_labels_of_another_number_than_texts(tmp_path: Path) -> None:
+    path = write_lines(tmp_path)
+    (tmp_path / "labels.txt").write_text("one\n")
+    with pytest.raises(DataError, match="holds 1 labels for 3 texts"):
+        read_corpus(path, label_files=(str(tmp_path / "labels.txt"),))
+
+
+def test_every_row_has_a_file_to_test_it() -> None:
+    assert list(FILES) == list(READERS)
+
+
+def test_every_ending_belongs_to_one_row() -> None:
+    endings = [ending for reader in READERS.values() for ending in reader.endings] + list(REFUSED)
+    assert len(endings) == len(set(endings))
+    for name, reader in READERS.items():
+        for ending in reader.endings:
+            if ending != "/":
+                assert detect_format(DataFile(Path(f"DATA{ending.upper()}")), ReadOptions()) == name
+
+
+@pytest.mark.parametrize("name", [name for name, reader in READERS.items() if reader.begins(b"") is False])
+def test_content_is_recognised_without_an_ending(name: str, tmp_path: Path) -> None:
+    path = FILES[name](tmp_path)
+    if path.is_file() and name not in ("tar", "lines"):
+        bare = path.rename(tmp_path / "bare")
+        assert sorted(pairs(bare)) == sorted(ROWS)
+
+
+@pytest.mark.parametrize("ending", REFUSED)
+def test_what_has_no_reader_is_refused_by_name(ending: str, tmp_path: Path) -> None:
+    (tmp_path / f"a{ending}").write_bytes(b"PK")
+    with pytest.raises(DataError, match=f"a{ending} {REFUSED[ending]}"):
+        read_corpus(tmp_path / f"a{ending}")
+
+
+def test_the_docs_have_the_tables() -> None:
+    path = Path(__file__).parents[2] / "docs" / "make_formats.py"
+    spec = importlib.util.spec_from_file_location("make_formats", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert path.with_name("formats.md").read_text("utf-8") == module.reference(), "run: python docs/make_formats.py"

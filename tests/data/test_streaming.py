@@ -1,0 +1,88 @@
+"""Files in pieces: the same rows as whole, whatever the size of a piece."""
+
+import csv
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.data.files import FILES, ROWS, pairs
+from tfcr.data import ReadOptions, streaming
+from tfcr.data.encoding import DataFile
+from tfcr.data.readers import read_table, table_pieces
+from tfcr.data.streaming import row_end, row_slices, text_pieces
+from tfcr.errors import DataError
+
+CELLS = st.text(st.sampled_from('ab,"\n é'), max_size=8)
+
+
+@given(rows=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=12), size=st.integers(1, 60))
+def test_quoted_rows_are_never_cut(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], size: int
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "a.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([("text", "label"), *rows])
+    options = ReadOptions(separator=",")
+    whole = read_table(path, options).frame
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streaming, "PIECE_BYTES", size)
+        assert read_table(path, options).frame.equals(whole)
+        pieces = list(text_pieces(DataFile(path), "utf-8", row_end(",", quoting=True)))
+    assert b"".join(piece.content for piece in pieces) == path.read_bytes()
+    assert [piece.is_last for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+    assert [piece.lines_before for piece in pieces[:2]] == [0, pieces[0].content.count(b"\n")][: len(pieces)]
+
+
+@pytest.mark.parametrize("name", ["csv", "tsv", "jsonl", "fasttext", "parquet"])
+def test_every_format_in_pieces(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = FILES[name](tmp_path)
+    monkeypatch.setattr(streaming, "PIECE_BYTES", 20)
+    assert len(list(table_pieces(path, ReadOptions()))) > 1
+    assert pairs(path) == ROWS
+
+
+def test_a_bad_row_is_named_by_its_line_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "PIECE_BYTES", 20)
+    (tmp_path / "a.csv").write_text("text,label\n" + "good,x\n" * 20 + "bad,x,y\n")
+    with pytest.raises(DataError, match="a.csv, line 22: found 3 columns; expected 2"):
+        read_table(tmp_path / "a.csv", ReadOptions())
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n' * 20 + "bad\n")
+    with pytest.raises(DataError, match="a.jsonl, line 21: Expecting value at character 1"):
+        read_table(tmp_path / "a.jsonl", ReadOptions())
+
+
+def test_a_json_list_and_a_long_row_are_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "PIECE_BYTES", 10)
+    (tmp_path / "a.json").write_text(json.dumps([{"text": "a", "label": "x"}] * 20, indent=1))
+    assert len(list(table_pieces(tmp_path / "a.json", ReadOptions()))) == 1
+    (tmp_path / "a.csv").write_text(f"text,label\n{'word ' * 50},x\n")
+    assert read_table(tmp_path / "a.csv", ReadOptions()).frame["text"].to_list() == ["word " * 50]
+
+
+def test_columns_that_only_some_pieces_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "PIECE_BYTES", 30)
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "label": 1}\n' * 3 + '{"text": "b", "label": 2.5, "more": 1}\n')
+    frame = read_table(tmp_path / "a.jsonl", ReadOptions()).frame
+    assert frame["label"].to_list() == [1, 1, 1, 2.5]
+    assert frame["more"].to_list() == [None, None, None, 1]
+
+
+def test_slices_of_rows() -> None:
+    assert list(row_slices(10, 100)) == [(0, 10)]
+    assert list(row_slices(0, 100)) == []
+    large = list(row_slices(10, streaming.PIECE_BYTES))
+    assert [start for start, _ in large] == [0, 2, 4, 6, 8]
+    assert list(row_slices(2, 8 * streaming.PIECE_BYTES)) == [(0, 1), (1, 1)]
+
+
+def test_a_file_of_blank_lines_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("\n \n")
+    with pytest.raises(DataError, match="a.csv is empty; expected labelled texts"):
+        read_table(tmp_path / "a.csv", ReadOptions())
+    pl.DataFrame({"text": []}).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="a.parquet holds no rows; expected texts"):
+        read_table(tmp_path / "a.parquet", ReadOptions())
