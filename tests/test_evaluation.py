@@ -25,7 +25,7 @@ def test_cross_validation_is_scikit_learns(corpus: Corpus, vectors: Embeddings) 
     ]
     assert ours.fold_scores == pytest.approx(scores)
     assert ours.macro_f1 == pytest.approx(np.mean(scores))
-    assert ours.spread == pytest.approx(np.std(scores))
+    assert ours.std == pytest.approx(np.std(scores))
     assert ours.pooled_macro_f1 == pytest.approx(f1_score(corpus.labels, theirs, average="macro"))
     assert ours.accuracy == pytest.approx(np.mean(theirs == np.array(corpus.labels)))
     assert sum(score.documents for score in ours.class_scores()) == 120

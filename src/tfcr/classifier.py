@@ -28,7 +28,7 @@ from tfcr.system.hardware import memory_limit
 from tfcr.text.bigrams import count_terms
 from tfcr.text.class_counts import ClassCounts, Labels, Progress, check_labels, check_sample_weight
 from tfcr.text.documents import CountedDocuments, check_texts, count_words
-from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
+from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.trained.card import model_card
 from tfcr.trained.codec import write_classes, write_counts, write_table
 from tfcr.trained.explain import Explanation, explain_text, top_words
@@ -114,14 +114,14 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self,
         *,
         embeddings: AnyEmbeddings | None = IN_DOMAIN,
-        parts: Sequence[str] = ("vectors",),
+        parts: Sequence[str] = ("words", "bigrams", "vectors"),
         scheme: str | Scheme = "tfcr-log",
         head: Any = "svm",
-        tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
+        tokenizer: str | AnyTokenizer = "symbols",
         averaging: str = "weights",
-        blocks: str = "all",
+        blocks: str = "own",
         cross_fit: int = 0,
-        C: float | None = 1.0,
+        C: float | None = None,
         class_weight: str | Mapping[Any, float] | None = "balanced",
         min_count: float = 1,
         dimensions: int = 100,

@@ -61,7 +61,7 @@ class Evaluation:
         return float(np.mean(self.fold_scores))
 
     @property
-    def spread(self) -> float:
+    def std(self) -> float:
         """The standard deviation over folds."""
         return float(np.std(self.fold_scores))
 

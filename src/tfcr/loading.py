@@ -61,8 +61,7 @@ def _check_tokenizer(settings: Any, folder: Path, tokenizer: AnyTokenizer | None
 def _restored(settings: dict[str, Any], tokenizer: AnyTokenizer | None) -> dict[str, Any]:
     """Return the parameters that `_settings` wrote."""
     del settings["own_tokenizer"]
-    if "parts" in settings:
-        settings["parts"] = tuple(RENAMED.get(part, part) for part in settings["parts"])
+    settings["parts"] = tuple(RENAMED.get(part, part) for part in settings.get("parts", ["vectors"]))
     settings["tokenizer"] = RENAMED.get(settings["tokenizer"], settings["tokenizer"])
     if tokenizer is not None:
         settings["tokenizer"] = tokenizer
