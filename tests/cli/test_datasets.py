@@ -11,6 +11,12 @@ from tests.cli.runner import Run
 ROWS = "3,Wall St.,Stocks rose\n2,Cup final,They won\n"
 
 
+@pytest.fixture(autouse=True)
+def nothing_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFCR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TFCR_DATA", str(tmp_path / "data"))
+
+
 def test_list(run: Run) -> None:
     assert "pydocs" in run("datasets", "list").out
     rows = json.loads(run("datasets", "list", "--json").out)
@@ -28,8 +34,7 @@ def test_info_and_fetch_count_and_check_the_files(run: Run, tmp_path: Path) -> N
     assert "agnews is ready" in run("datasets", "fetch", "agnews", "--path", tmp_path).out
 
 
-def test_info_of_a_dataset_that_is_not_here(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TFCR_DATA", str(tmp_path))
+def test_info_of_a_dataset_that_is_not_here(run: Run) -> None:
     facts = json.loads(run("datasets", "info", "agnews", "--json").out)
     assert facts["found"] is None
     assert "tfcr datasets fetch agnews" in facts["how to get it"]
