@@ -229,7 +229,7 @@ def run(
         return
     print(
         f"{outcome.cells} cells, {outcome.folds_before + outcome.folds_run} folds: "
-        f"{outcome.folds_before} were done before, {outcome.folds_run} run now"
+        f"{outcome.folds_before} were there, {outcome.folds_run} run now"
     )
     print(f"Next: tfcr experiment table --results {results}")
 
