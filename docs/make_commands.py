@@ -11,11 +11,11 @@ from tfcr.cli import app
 TARGET = Path(__file__).with_name("commands.md")
 HEAD = """# Every command
 
-Made from the program by `python docs/make_commands.py`; a test checks that it is up to date.
+Generated from the program by `python docs/make_commands.py`; a test checks that it is up to date.
 
-Results go to standard output, progress bars and notes to standard error. `--json` prints for machines. The exit status
-is 0 when done, 2 when the input or the call is wrong (with one line that says what to type next), 130 after Ctrl-C.
-`tfcr --install-completion` completes commands in your shell.
+Results go to standard output, progress bars and notes to standard error. `--json` prints JSON. The exit status is 0
+when done, 2 if the input or the call is wrong (with one line that says what to type next), 130 after Ctrl-C.
+`tfcr --install-completion` sets up completion in your shell.
 """
 
 
@@ -35,24 +35,20 @@ def _leaves(path: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 def _section(path: str, command: Any) -> str:
     says, _, example = command.help.partition("\b\n")
-    lines = [
-        f"\n## {path}\n",
-        says.strip(),
-        "",
-        "```",
-        *(line.strip() for line in example.strip().split("\n")),
-        "```",
-        "",
-    ]
-    lines += ["| | default | |", "|---|---|---|"]
-    lines += [_row(parameter) for parameter in command.params if parameter.name != "help"]
+    lines = [f"\n## {path}\n", " ".join(says.split()), "", "```"]
+    lines += [line.strip() for line in example.strip().split("\n")]
+    lines += ["```"]
+    for title, parameters in command.sections().items():
+        rows = [_row(parameter) for parameter in parameters if parameter.name != "help"]
+        if rows:
+            lines += ["", f"| {title} | default | |", "|---|---|---|", *rows]
     return "\n".join(lines) + "\n"
 
 
 def _row(parameter: Any) -> str:
     is_option = parameter.param_type_name == "option"
-    name = ", ".join(parameter.opts) if is_option else str(parameter.metavar)
-    default = "needed" if parameter.required else _default(parameter)
+    name = ", ".join([*parameter.opts, *parameter.secondary_opts]) if is_option else str(parameter.metavar)
+    default = "required" if parameter.required else _default(parameter)
     return f"| `{name}` | {default} | {parameter.help} |"
 
 

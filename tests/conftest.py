@@ -1,5 +1,6 @@
 """Corpora small enough to check by hand, random ones for properties, and the shared data where it is at hand."""
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+import tfcr
 from tests.file_server import running, server, small_newsgroups  # noqa: F401 - fixtures
 from tfcr import Embeddings, TfcrClassifier
 from tfcr.data import Corpus, read_corpus
@@ -19,9 +21,17 @@ DATA = Path(os.environ.get("TFCR_DATA") or Path(__file__).resolve().parents[2] /
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep the tests out of the user's cache."""
-    os.environ["TFCR_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> None:
+    """Keep the tests out of the user's cache; compiled kernels are shared between workers and runs.
+
+    numba notices a change of a kernel's own file only, not of one that it calls: the key covers all of them.
+    """
+    folder = tmp_path_factory.mktemp("cache")
+    sources = sorted(Path(tfcr.__file__).with_name("kernels").glob("*.py"))
+    key = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    assert pytestconfig.cache is not None
+    (folder / "kernels").symlink_to(pytestconfig.cache.mkdir(f"tfcr-kernels-{key}"))
+    os.environ["TFCR_CACHE"] = str(folder)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Predictions for whole tables: the columns that came in, and three more."""
+"""Predictions for tables: all input columns, and three more."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from tfcr.text.class_counts import Progress
 from tfcr.trained.model import TrainedModel
 
 BATCH = 20_000
-"""Rows between two steps of the progress: enough for compiled code to be worth its loading."""
+"""Rows per progress step: enough for compiled code to pay for its loading."""
 ADDED = ("predicted", "probability", "unknown_words")
 
 
@@ -22,10 +22,10 @@ def predict_frame(
     names: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Return the table with the predicted class, its probability, and the share of words the model does not know.
+    """Return the table with the predicted class, its probability, and the fraction of words unknown to the model.
 
-    A row without text keeps its place and gets none of the three. A column that already has one of the names stays,
-    and ours gets an underscore.
+    In a row without text these three are null. If the table already has a column of that name, ours gets an
+    underscore.
     """
     texts = joined_text(frame, text)
     used = [row for row, cell in enumerate(texts) if cell is not None]
@@ -44,7 +44,7 @@ def predict_frame(
 
 
 def free_names(taken: Sequence[str]) -> list[str]:
-    """Return names for the added columns that a table does not have."""
+    """Return names for the added columns that the table does not have yet."""
     return [_free_name(name, taken) for name in ADDED]
 
 

@@ -1,4 +1,4 @@
-"""Compile everything beforehand, for containers and for those who wait for nothing."""
+"""Compile all native code in advance, for container images."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ N_DOCUMENTS, N_CLASSES, N_WORDS, DIMENSIONS = 20_000, 10, 2_000, 64
 
 
 def warm_up() -> None:
-    """Train and predict on made-up texts, as many as it takes for every part of the way to be compiled.
+    """Train and predict on enough made-up texts for every kernel to be compiled.
 
-    Going the users' way, rather than calling each kernel, compiles them for what they will be called with.
+    Using the public estimators instead of calling each kernel compiles them for the argument types that users need.
     """
     random = np.random.default_rng(0)
     words = [f"word{number}" for number in range(N_WORDS)]
@@ -23,9 +23,9 @@ def warm_up() -> None:
     chosen[:, 0] = labels  # something to learn
     texts = [" ".join(words[number] for number in row) for row in chosen.tolist()]
     vectors = Embeddings.from_arrays(words, random.normal(size=(N_WORDS, DIMENSIONS)))
-    model = TfcrClassifier.from_preset("paper", embeddings=vectors).fit(texts, labels)
+    model = TfcrClassifier.from_preset("paper", tokenizer="words", embeddings=vectors).fit(texts, labels)
     model.predict(texts)
     model.model_.score_counted(count_terms(texts))
-    TfcrClassifier.from_preset("best", embeddings=vectors, C=1.0).fit(texts, labels).predict(texts)
+    TfcrClassifier(embeddings=vectors, C=1.0).fit(texts, labels).predict(texts)
     WeightedEmbeddingVectorizer(embeddings=vectors).fit_transform(texts, labels)
     last_row_end(np.frombuffer(b"a,b\n", np.uint8), ord(","), True)

@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
-from tests.cli.test_cli import Result, Run, environment, run
+from tests.cli.runner import Result, Run, environment, run
 from tests.conftest import random_corpus, random_vectors
 from tfcr import TfcrClassifier
 from tfcr.data import read_corpus

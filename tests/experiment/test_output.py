@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.cli.test_cli import Run, run
+from tests.cli.runner import Run, run
 from tests.experiment.test_experiment import assert_refused, data
 from tfcr.experiment.plan.cells import Cell
 from tfcr.experiment.results.published import paper_datasets

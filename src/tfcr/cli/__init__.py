@@ -1,6 +1,6 @@
-"""The command line: one file for each command, each parsing, calling one function, and printing.
+"""The command line: one file per command, which parses, calls one function and prints.
 
-Nothing heavy is imported before a command runs, so that ``tfcr --help`` answers at once.
+Nothing heavy is imported before a command runs, so that ``tfcr --help`` is quick.
 """
 
 import logging
@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, predict, train, warmup, words
+from tfcr.cli.help import Command
 from tfcr.cli.output import note
 from tfcr.errors import TfcrError
 
@@ -39,7 +40,7 @@ for command in (
     words.words,
     warmup.warmup,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 @app.callback()
@@ -48,7 +49,7 @@ def options(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Classify texts by word embeddings weighted by class. Try it: tfcr demo."""
+    """Classify texts with class-weighted word embeddings. Try it: tfcr demo."""
 
 
 app.add_typer(embeddings.app, name="embeddings")
@@ -57,11 +58,11 @@ app.add_typer(experiment.app, name="experiment")
 
 
 INTERRUPTED = 130
-"""What typer makes of Ctrl-C."""
+"""The status that typer returns after Ctrl-C."""
 
 
 def main() -> None:
-    """Run the command line: exit status 0 when done, 2 when the input or the call is wrong, 130 after Ctrl-C."""
+    """Run the command line: exit status 0 when done, 2 if the input or the call is wrong, 130 after Ctrl-C."""
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     logging.getLogger("tfcr").handlers = [_Notes()]
     try:
@@ -69,15 +70,15 @@ def main() -> None:
     except (TfcrError, typer.TyperException) as error:
         status = _show_help(error) if type(error).__name__ == "NoArgsIsHelpError" else _refuse(error)
     except OSError as error:
-        if isinstance(error, BrokenPipeError) or "Broken pipe" in str(error):  # polars gives it no number
-            os._exit(1)  # the reader of our output went away: nothing left to say
+        if isinstance(error, BrokenPipeError) or "Broken pipe" in str(error):  # polars sets no errno
+            os._exit(1)  # the reader of our output has gone
         where = f" {error.filename}" if error.filename else ""
         status = _refuse(f"cannot read or write{where}: {error.strerror or error}")
     except MemoryError:
         status = _refuse("not enough memory; try a smaller file, fewer dimensions, or --blocks own")
     if status == INTERRUPTED:
         sys.stdout.flush()
-        os._exit(status)  # at once: files are closed by now, and threads in compiled code need not be waited for
+        os._exit(status)  # files are closed by now; do not wait for threads in compiled code
     sys.exit(status if isinstance(status, int) else 0)
 
 

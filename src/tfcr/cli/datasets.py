@@ -1,24 +1,25 @@
 """``tfcr datasets list|info|fetch``."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tfcr.cli.help import Command
 from tfcr.cli.options import Again, Json, Place
 from tfcr.cli.output import note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from tfcr.system.download import Download
 
-app = typer.Typer(help="Datasets that have a name: which there are, what they are, getting them.", no_args_is_help=True)
+app = typer.Typer(help="Known datasets: list, describe and fetch them.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A dataset's name.", show_default=False)]
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_datasets(json: Json = False) -> None:
-    """List the datasets, and which are ready, can be downloaded, or must be asked for.
+    """List the known datasets. They are ready, can be downloaded, or must be requested.
 
     \b
     tfcr datasets list
@@ -37,9 +38,9 @@ def list_datasets(json: Json = False) -> None:
         print_table(columns, rows)
 
 
-@app.command()
+@app.command(cls=Command)
 def info(name: Name, path: Place = None, json: Json = False) -> None:
-    """Tell all that is known of a dataset: what it is, its licence, how to get it; count its classes if it is here.
+    """Describe a dataset. If it is on this machine, its classes are counted.
 
     \b
     tfcr datasets info pydocs
@@ -56,13 +57,13 @@ def info(name: Name, path: Place = None, json: Json = False) -> None:
         "documents": dataset.documents,
         "classes": dataset.classes,
         "language": dataset.language,
-        "in the paper": dataset.paper or "not one of the paper's",
+        "in the paper": dataset.paper or "not used in the paper",
         "page": dataset.page,
         "licence": dataset.licence,
         "files": dataset.files or "none needed",
         "state": state,
         "downloads": [asdict(file) for file in dataset.downloads],
-        "how to get it": how_to_get(name) if dataset.files else "it is here",
+        "how to get it": how_to_get(name) if dataset.files else "it is on this machine",
     }
     found = _count(name, path) if state == READY else None
     if json:
@@ -77,14 +78,14 @@ def info(name: Name, path: Place = None, json: Json = False) -> None:
 def _described(downloads: "tuple[Download, ...]") -> str:
     lines = []
     for file in downloads:
-        size = f"{file.size:,} bytes" if file.size else "size not known"
-        checked = "SHA-256 known" if file.sha256 else "SHA-256 not known"
-        lines.append(f"{file.url} ({size}, {checked}, {f'tried {file.tried}' if file.tried else 'not tried by us'})")
+        size = f"{file.size:,} bytes" if file.size else "size unknown"
+        checked = "SHA-256 known" if file.sha256 else "SHA-256 unknown"
+        lines.append(f"{file.url} ({size}, {checked}, {f'tested {file.tried}' if file.tried else 'not tested'})")
     return "\n".join(lines) or "none"
 
 
-def _count(name: str, path: Optional[str]) -> dict[str, Any]:  # noqa: UP045
-    """Count the documents of each class, without holding them."""
+def _count(name: str, path: str | None) -> dict[str, Any]:
+    """Count the documents per class, without keeping them in memory."""
     from collections import Counter
 
     from tfcr.data import dataset_rows
@@ -93,9 +94,9 @@ def _count(name: str, path: Optional[str]) -> dict[str, Any]:  # noqa: UP045
     return {"documents": sizes.total(), "classes": sizes}
 
 
-@app.command()
+@app.command(cls=Command)
 def fetch(name: Name, path: Place = None, again: Again = False, json: Json = False) -> None:
-    """Download a dataset, or say with --path where its files are; an interrupted download goes on where it was.
+    """Download a dataset, or register a copy with --path. An interrupted download resumes.
 
     \b
     tfcr datasets fetch pydocs

@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
+from tfcr.cli.help import output_option
 from tfcr.cli.output import print_table, progress_bar
 
 QUESTION = "Return the header of the message, or raise an error if it cannot be decoded."
@@ -11,9 +10,11 @@ FOLDS = 3
 
 
 def demo(
-    output: Annotated[str, typer.Option("--output", "-o", help="Folder for the model.")] = "demo-model",
+    output: Annotated[
+        str, output_option("--output", "-o", metavar="FOLDER", help="Folder for the model.")
+    ] = "demo-model",
 ) -> None:
-    """Do the whole job on an embedded corpus, in under two minutes.
+    """Run the whole workflow on an embedded corpus. It takes under two minutes.
 
     \b
     tfcr demo
@@ -31,15 +32,16 @@ def demo(
         f"pydocs: {len(corpus):,} docstrings of Python's standard library, from {len(set(corpus.labels))} modules.\n"
         f"Which module is a docstring from? {FOLDS} folds, SVM, word2vec trained on the texts of all folds.\n"
     )
-    models = {scheme: TfcrClassifier(scheme=scheme, random_state=0) for scheme in SCHEMES}
+    paper = {"tokenizer": "words", "random_state": 0}
+    models = {scheme: TfcrClassifier.from_preset("paper", scheme=scheme, **paper) for scheme in SCHEMES}
     with progress_bar("training word2vec") as progress:
         prepared = prepare(models["tfcr-log"], corpus, progress)
     with progress_bar("comparing weighting schemes") as progress:
         results = compare(models, corpus, folds=FOLDS, progress=progress, prepared=prepared)
-    print_table(("scheme", "macro-F1", "spread"), [(name, r.macro_f1, r.spread) for name, r in results.items()])
+    print_table(("scheme", "macro-F1", "std"), [(name, r.macro_f1, r.std) for name, r in results.items()])
 
     model = fit_on(models["tfcr-log"], prepared)
-    print("\nThe words that speak most for some modules:")
+    print("\nThe words that raise the score of some modules most:")
     some = list(model.top_words(8).items())[2:8]
     print_table(("module", "words"), [(label, ", ".join(word for word, _ in words)) for label, words in some])
 

@@ -1,26 +1,34 @@
 """``tfcr embeddings list|info|fetch|convert|train``."""
 
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfcr.cli.help import Command, input_option, model_option, output_option
 from tfcr.cli.options import Again, Data, Json, Place, Reading, with_options
 from tfcr.cli.output import note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from tfcr.embeddings.pretrained import PretrainedModel
 
-app = typer.Typer(help="Word vectors: which there are, getting them, convert, train.", no_args_is_help=True)
+app = typer.Typer(help="Word vectors: list, fetch, inspect, convert and train them.", no_args_is_help=True)
 
 Source = Annotated[str, typer.Argument(metavar="VECTORS", help="A vector file or a known name.", show_default=False)]
 Output = Annotated[
-    str, typer.Option("--output", "-o", help="File to write: .bin, .vec, .txt (GloVe) or .npy.", show_default=False)
+    str,
+    output_option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Vector file to write; its ending gives the format, such as .vec or .npy.",
+        show_default=False,
+    ),
 ]
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_known(json: Json = False) -> None:
-    """List the vectors that have a name, and whether they are on this machine.
+    """List the known vectors and whether they are here.
 
     \b
     tfcr embeddings list
@@ -46,14 +54,14 @@ def _where(model: "PretrainedModel") -> str:
     return f"can be downloaded{size}"
 
 
-@app.command()
+@app.command(cls=Command)
 def fetch(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of known vectors.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A known name.", show_default=False)],
     path: Place = None,
     again: Again = False,
     json: Json = False,
 ) -> None:
-    """Download vectors that have a name, or say with --path where their file is.
+    """Download known vectors, or register a copy with --path.
 
     \b
     tfcr embeddings fetch wglove-50
@@ -68,23 +76,22 @@ def fetch(
         print(f"{name} is ready: {file}. Next: tfcr embeddings info {name}")
 
 
-@app.command()
+@app.command(cls=Command)
 @with_options
 def info(
     vectors: Source,
     reading: Reading,
     data: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--data", help="Texts, to see how many of their words have a vector."),
+        list[str] | None,
+        input_option("--data", metavar="DATA", help="Texts whose coverage by the vectors is reported."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Tell what a vector file holds and, with --data, how much of a corpus it covers.
+    """Describe a vector file. With --data, report its coverage of a corpus.
 
     \b
     tfcr embeddings info glove.6B.100d.txt --data tickets.csv
     """
-    from tfcr.data.sources import load_texts
     from tfcr.embeddings import Embeddings
     from tfcr.text.class_counts import ClassCounts
 
@@ -93,21 +100,20 @@ def info(
         "name": loaded.name,
         "words": len(loaded),
         "dimensions": loaded.dimensions,
-        "left out, not UTF-8": loaded.report.not_utf8,
-        "left out, repeated": loaded.report.repeated,
+        "skipped, not UTF-8": loaded.report.not_utf8,
+        "skipped, repeated": loaded.report.repeated,
     }
     if data:
-        texts, how = load_texts(data, reading.options(), reading.path)
-        note(how)
+        texts = reading.texts(data)
         coverage = loaded.coverage(ClassCounts.from_texts(texts, ["text"] * len(texts)))
-        facts |= {"share of the words covered": coverage.words, "share of the tokens covered": coverage.tokens}
+        facts |= {"fraction of words covered": coverage.words, "fraction of tokens covered": coverage.tokens}
     if json:
         print_json(facts)
     else:
         print_table(("", ""), list(facts.items()))
 
 
-@app.command()
+@app.command(cls=Command)
 def convert(vectors: Source, output: Output) -> None:
     """Write vectors in another format.
 
@@ -121,30 +127,28 @@ def convert(vectors: Source, output: Output) -> None:
     print(f"{len(loaded):,} vectors of {loaded.dimensions} dimensions written to {output}")
 
 
-@app.command()
+@app.command(cls=Command)
 @with_options
 def train(
     data: Data,
     output: Output,
     reading: Reading,
-    dimensions: Annotated[int, typer.Option("--dimensions", help="Length of each vector.")] = 100,
-    window: Annotated[int, typer.Option("--window", help="Words of context to either side.")] = 5,
-    epochs: Annotated[int, typer.Option("--epochs", help="Times to go through the texts.")] = 10,
-    skip_gram: Annotated[bool, typer.Option("--skip-gram", help="Instead of CBOW.")] = False,
-    min_count: Annotated[int, typer.Option("--min-count", help="Rarer words get no vector.")] = 2,
-    tokenizer: Annotated[str, typer.Option("--tokenizer", help="words, signs, paper, whitespace or jieba.")] = "words",
-    seed: Annotated[int, typer.Option("--seed", help="Of all randomness.")] = 0,
+    dimensions: Annotated[int, model_option("--dimensions", metavar="N", help="Length of each vector.")] = 100,
+    window: Annotated[int, model_option("--window", metavar="N", help="Context words on either side.")] = 5,
+    epochs: Annotated[int, model_option("--epochs", metavar="N", help="Number of passes over the texts.")] = 10,
+    skip_gram: Annotated[bool, model_option("--skip-gram", help="Train skip-gram instead of CBOW.")] = False,
+    min_count: Annotated[int, model_option("--min-count", metavar="N", help="Rarer words get no vector.")] = 2,
+    tokenizer: Annotated[str, model_option("--tokenizer", metavar="NAME", help="One of {tokenizers}.")] = "words",
+    seed: Annotated[int, model_option("--seed", metavar="N", help="Random seed.")] = 0,
 ) -> None:
     """Train word2vec on texts; labels are not needed.
 
     \b
     tfcr embeddings train tickets.csv --text body -o tickets.vec
     """
-    from tfcr.data.sources import load_texts
     from tfcr.embeddings import Embeddings
 
-    texts, how = load_texts(data, reading.options(), reading.path)
-    note(how)
+    texts = reading.texts(data)
     with progress_bar("training word2vec") as progress:
         trained = Embeddings.train(
             texts,

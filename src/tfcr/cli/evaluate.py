@@ -1,11 +1,22 @@
 """``tfcr evaluate``."""
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfcr.cli.options import Data, Folds, Json, MinClassSize, Reading, Training, refuse_given, with_options
+from tfcr.cli.help import model_option, output_option
+from tfcr.cli.options import (
+    SCHEME_HELP,
+    Data,
+    Folds,
+    Json,
+    MinClassSize,
+    Reading,
+    Training,
+    refuse_given,
+    with_options,
+)
 from tfcr.cli.output import note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -14,7 +25,7 @@ if TYPE_CHECKING:
     from tfcr.evaluation import Evaluation
 
 FOR_DATA_ONLY = ("scheme", "folds", "min_class_size", "group", *(field.name for field in fields(Training)))
-"""Options that say how to train and to cross-validate; a model is trained already."""
+"""Options for training and cross-validation; a model is trained already."""
 
 
 @with_options
@@ -24,23 +35,25 @@ def evaluate(
     reading: Reading,
     training: Training,
     scheme: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(
+        list[str] | None,
+        model_option(
             "--scheme",
-            help="Of vectors: none, tfidf, kld, tftrr, tfcr, tfcr-log, tfidf-class, kld-all; several are compared, or "
-            "'all'.",
+            metavar="NAME",
+            help=f"{SCHEME_HELP} Repeat to compare several; all compares every scheme.",
             show_default="tfcr-log",
         ),
     ] = None,
     folds: Folds = 10,
     min_class_size: MinClassSize = 0,
     predictions: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--predictions", help="File for the out-of-fold predictions, with row numbers."),
+        str | None,
+        output_option(
+            "--predictions", metavar="FILE", help="Write the out-of-fold predictions, with row numbers, to this file."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure how good a classifier is: by cross-validation, or of a trained model on other data.
+    """Cross-validate a classifier, or test a trained model.
 
     \b
     tfcr evaluate tickets.csv --label queue --cv 10
@@ -62,7 +75,7 @@ def evaluate(
     if json:
         print_json([_summary(name, result) for name, result in results.items()])
     else:
-        _print(results)
+        _print(results, "scheme" if scheme else "preset")
 
 
 def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, dict[str, Evaluation]]":
@@ -82,19 +95,20 @@ def _models(training: Training, schemes: list[str], dataset: str) -> "dict[str, 
 
     names = list(SCHEMES) if schemes == ["all"] else schemes
     if not names:
-        return {training.preset or "best": training.model(None, dataset)}
+        return {training.preset: training.model(None, dataset)}
     return {name: training.model(name, dataset) for name in names}
 
 
 def _cross_validated(
     models: "dict[str, TfcrClassifier]", corpus: "Corpus", folds: int, min_class_size: int, seed: int
 ) -> "tuple[Corpus, dict[str, Evaluation]]":
+    from tfcr.embeddings.pretrained import IN_DOMAIN
     from tfcr.evaluation import compare, plan_folds
 
     plan = plan_folds(corpus, folds, min_class_size=min_class_size)
     for line in plan.notes:
         note(line)
-    if any(model.embeddings == "w2v" and "vectors" in model.parts for model in models.values()):
+    if any(model.embeddings == IN_DOMAIN and model.uses_vectors for model in models.values()):
         note("word2vec is trained once on the texts of all folds, without their labels")
     with progress_bar("cross-validating") as progress:
         results = compare(models, plan.corpus, folds=plan.folds, seed=seed, progress=progress)
@@ -105,7 +119,7 @@ def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
     return {
         "name": name,
         "macro_f1": result.macro_f1,
-        "spread": result.spread,
+        "std": result.std,
         "macro_f1_pooled": result.pooled_macro_f1,
         "accuracy": result.accuracy,
         "folds": list(result.fold_scores),
@@ -113,7 +127,7 @@ def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
     }
 
 
-def _print(results: "dict[str, Evaluation]") -> None:
+def _print(results: "dict[str, Evaluation]", kind: str) -> None:
     if len(results) == 1:
         result = next(iter(results.values()))
         rows = [(s.label, s.precision, s.recall, s.f1, s.documents) for s in result.class_scores()]
@@ -123,8 +137,8 @@ def _print(results: "dict[str, Evaluation]") -> None:
     if folds == 1:
         print_table(("", "macro-F1", "accuracy"), [(name, r.macro_f1, r.accuracy) for name, r in results.items()])
         return
-    names = ("scheme", "macro-F1, mean of folds", "spread", "pooled", "accuracy")
-    rows_of = [(name, r.macro_f1, r.spread, r.pooled_macro_f1, r.accuracy) for name, r in results.items()]
+    names = (kind, "macro-F1, mean of folds", "std", "pooled", "accuracy")
+    rows_of = [(name, r.macro_f1, r.std, r.pooled_macro_f1, r.accuracy) for name, r in results.items()]
     print_table(names, rows_of)
 
 

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tfcr.cli.help import Command, input_option, output_option
 from tfcr.cli.options import Json, with_options
 from tfcr.cli.output import note, print_json, print_table
 
@@ -16,63 +18,81 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="The paper's experiments, or your own in the same grid.", no_args_is_help=True)
 
-ResultsFile = Annotated[str, typer.Option("--results", help="File that holds the results (SQLite).")]
+grid_option = partial(typer.Option, rich_help_panel="Grid")
+word2vec_option = partial(typer.Option, rich_help_panel="In-domain word2vec")
+ResultsFile = Annotated[str, input_option("--results", metavar="FILE", help="SQLite file with the results.")]
 OneProfile = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--profile", help="Only this profile: equations or published."),
+    str | None, output_option("--profile", metavar="NAME", help="Only this profile, one of {profiles}.")
 ]
 DEFAULT_RESULTS = "experiments.sqlite"
 BETWEEN_NOTES = 60.0
-"""Seconds between two notes on progress where no moving bar can be shown."""
+"""Seconds between two progress notes if standard error is no terminal."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What is crossed with what; what is not given is the paper's, or the file's."""
+    """The lists that are crossed; one that is not given is the paper's, or the file's."""
 
     datasets: Annotated[
-        Optional[str],  # noqa: UP045 - typer reads it at run time
-        typer.Option("--datasets", help="Datasets or data files, as in 20ng,hate=davidson: a stand-in, by name."),
+        str | None,
+        grid_option(
+            "--datasets",
+            metavar="NAMES",
+            help="Datasets or data files; hate=davidson runs davidson under the name hate.",
+        ),
     ] = None
     schemes: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--schemes", help="Weighting schemes.", show_default="none,tfidf,kld,tftrr,tfcr"),
+        str | None,
+        grid_option(
+            "--schemes",
+            metavar="NAMES",
+            help="Weighting schemes: {schemes}.",
+            show_default="none,tfidf,kld,tftrr,tfcr",
+        ),
     ] = None
     embeddings: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--embeddings", help="w2v, known names or files, as in w2v,wglove=glove.6B.100d.txt."),
+        str | None,
+        grid_option(
+            "--embeddings",
+            metavar="NAMES",
+            help="w2v, known names or files, such as w2v,wglove=glove.6B.100d.txt.",
+            show_default="w2v",
+        ),
     ] = None
     heads: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--heads", help="Classifiers: svm, lr, ridge.", show_default="svm,lr"),
+        str | None,
+        grid_option("--heads", metavar="NAMES", help="Linear classifiers: {heads}.", show_default="svm,lr"),
     ] = None
     sizes: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--sizes", help="Training sizes: numbers, FIRST:LAST:STEP, all.", show_default="all"),
+        str | None,
+        grid_option(
+            "--sizes", metavar="LIST", help="Training sizes: numbers, FIRST:LAST:STEP, all.", show_default="all"
+        ),
     ] = None
     folds: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--folds", help="Folds, or the first of them, as in 3/10.", show_default="10"),
+        str | None,
+        grid_option("--folds", metavar="N", help="Number of folds; 3/10 runs the first 3 of 10.", show_default="10"),
     ] = None
     profile: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
+        str | None,
+        grid_option(
             "--profile",
-            help="equations (the printed formulas), published (the author's program), or both with a comma.",
+            metavar="NAMES",
+            help="Of {profiles}: equations is the printed formulas, published the author's program.",
             show_default="equations",
         ),
     ] = None
     seeds: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--seeds", help="Seeds of all randomness, one repeat each.", show_default="0"),
+        str | None,
+        grid_option("--seeds", metavar="LIST", help="Random seeds, one repeat each.", show_default="0"),
     ] = None
     sample: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--sample", help="At most so many documents of each dataset.", show_default="100000"),
+        int | None,
+        grid_option("--sample", metavar="N", help="Maximum number of documents per dataset.", show_default="100000"),
     ] = None
 
     def parameters(self) -> dict[str, Any]:
-        """Return what was given, as parameters of a Request."""
+        """Return the given lists as parameters of a Request."""
         from tfcr.experiment.plan.parsing import (
             parse_dataset,
             parse_folds,
@@ -105,65 +125,68 @@ class InDomain:
     """How in-domain word2vec is trained."""
 
     dimensions: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--dimensions", help="Of in-domain word2vec.", min=1, show_default="100"),
+        int | None,
+        word2vec_option("--dimensions", metavar="N", help="Length of each vector.", min=1, show_default="100"),
     ] = None
     window: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--window", help="Words of context to either side.", min=1, show_default="5"),
+        int | None,
+        word2vec_option("--window", metavar="N", help="Context words on either side.", min=1, show_default="5"),
     ] = None
     epochs: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--epochs", help="Times to go through the texts.", min=1, show_default="10"),
+        int | None,
+        word2vec_option("--epochs", metavar="N", help="Number of passes over the texts.", min=1, show_default="10"),
     ] = None
     skip_gram: Annotated[
-        Optional[bool],  # noqa: UP045
-        typer.Option("--skip-gram/--cbow", help="Kind of word2vec.", show_default="cbow"),
+        bool | None, word2vec_option("--skip-gram/--cbow", help="Kind of word2vec.", show_default="cbow")
     ] = None
     min_count: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--min-count", help="Rarer words get no vector.", min=1, show_default="2"),
+        int | None,
+        word2vec_option("--min-count", metavar="N", help="Rarer words get no vector.", min=1, show_default="2"),
     ] = None
     trained_on: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
+        str | None,
+        word2vec_option(
             "--w2v-from",
-            help="What in-domain word2vec sees: dataset (all its text, no labels) or train (each training part).",
+            metavar="dataset|train",
+            help="Texts to train on: the whole dataset without labels, or each training part alone.",
             show_default="dataset",
         ),
     ] = None
 
     def given(self) -> dict[str, Any]:
-        """Return what was given."""
+        """Return the settings that were given."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-@app.command()
+@app.command(cls=Command)
 @with_options
 def run(
     grid: Grid,
     in_domain: InDomain,
     file: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Argument(metavar="[FILE.toml]", help="An experiment of your own.", show_default=False),
+        str | None, typer.Argument(metavar="FILE.toml", help="Your own experiment.", show_default=False)
     ] = None,
     table: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--table", help="The paper's table 1 (w2v; svm, lr) or 2 (four models; lr)."),
+        str | None,
+        grid_option("--table", metavar="1|2", help="The paper's table 1 (w2v; svm, lr) or 2 (four models; lr)."),
     ] = None,
-    curve: Annotated[bool, typer.Option("--curve", help="The paper's figure: sizes from 1,000 to 90,000, lr.")] = False,
+    curve: Annotated[
+        bool, grid_option("--curve", help="The paper's figure: training sizes from 1,000 to 90,000, lr.")
+    ] = False,
     scheme_from: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--scheme-from", help="A scheme of your own: FILE.py:FUNCTION or MODULE:FUNCTION."),
+        list[str] | None,
+        grid_option("--scheme-from", metavar="CODE", help="Your own scheme: FILE.py:FUNCTION or MODULE:FUNCTION."),
     ] = None,
     processes: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--processes", help="Cells that run at once.", min=1, show_default="one a processor"),
+        int | None,
+        typer.Option(
+            "--processes", metavar="N", help="Cells that run at once.", min=1, show_default="one per processor"
+        ),
     ] = None,
     results: ResultsFile = DEFAULT_RESULTS,
     json: Json = False,
 ) -> None:
-    """Run a part of the paper's grid, or your own; what is done already is not run again, so it may be stopped.
+    """Run part of the paper's grid, or your own. Finished folds are not run again: stop and resume at any time.
 
     \b
     tfcr experiment run --table 1 --datasets 20ng,semeval --profile equations,published
@@ -211,18 +234,17 @@ def run(
     print(f"Next: tfcr experiment table --results {results}")
 
 
-@app.command()
+@app.command(cls=Command)
 def table(
     results: ResultsFile = DEFAULT_RESULTS,
     table: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--table", help="Only what the paper's table 1 or 2 shows."),
+        str | None, output_option("--table", metavar="1|2", help="Only what the paper's table 1 or 2 shows.")
     ] = None,
     profile: OneProfile = None,
-    format: Annotated[str, typer.Option("--format", help="text, markdown, latex, csv or json.")] = "text",
+    format: Annotated[str, output_option("--format", metavar="NAME", help="One of {tables}.")] = "text",
     json: Json = False,
 ) -> None:
-    """Print our scores beside the published ones, with spread, coverage and tests.
+    """Print our scores beside the published ones. Standard deviation, coverage and tests are shown.
 
     \b
     tfcr experiment table --table 1 --format markdown
@@ -241,19 +263,20 @@ def table(
     print(write(groups))
 
 
-@app.command()
+@app.command(cls=Command)
 def curve(
     output: Annotated[
-        str, typer.Option("--output", "-o", help="Picture to write: .png, .svg or .pdf.", show_default=False)
+        str,
+        output_option(
+            "--output", "-o", metavar="FILE", help="Picture to write ({pictures}, by its ending).", show_default=False
+        ),
     ],
     results: ResultsFile = DEFAULT_RESULTS,
     profile: OneProfile = None,
-    head: Annotated[Optional[str], typer.Option("--head", help="Only this classifier.")] = None,  # noqa: UP045
-    embeddings: Annotated[
-        Optional[str], typer.Option("--embeddings", help="Only these vectors.")  # noqa: UP045
-    ] = None,
+    head: Annotated[str | None, output_option("--head", metavar="NAME", help="Only this head, one of {heads}.")] = None,
+    embeddings: Annotated[str | None, output_option("--embeddings", metavar="NAME", help="Only these vectors.")] = None,
 ) -> None:
-    """Draw macro-F1 against training size, one panel for each dataset, one line for each scheme.
+    """Draw macro-F1 against training size. One panel per dataset, one line per scheme.
 
     \b
     tfcr experiment curve -o curves.png
@@ -291,12 +314,14 @@ def _one_figure(figures: "list[Figure]", wanted: dict[str, str], results: str) -
     return kept[0]
 
 
-@app.command()
+@app.command(cls=Command)
 def report(
-    output: Annotated[str, typer.Option("--output", "-o", help="Page to write.")] = "experiments.html",
+    output: Annotated[
+        str, output_option("--output", "-o", metavar="FILE", help="HTML page to write.")
+    ] = "experiments.html",
     results: ResultsFile = DEFAULT_RESULTS,
 ) -> None:
-    """Write one HTML page with tables, curves, settings, versions, and how to run it again.
+    """Write one HTML page with tables, curves and settings. It includes the commands to repeat the run.
 
     \b
     tfcr experiment report -o report.html
@@ -314,9 +339,9 @@ def report(
     print(f"written to {output}")
 
 
-@app.command()
+@app.command(cls=Command)
 def status(results: ResultsFile = DEFAULT_RESULTS, json: Json = False) -> None:
-    """Tell what is done and what is left.
+    """Show how much is done and how much is left.
 
     \b
     tfcr experiment status
@@ -339,7 +364,7 @@ def status(results: ResultsFile = DEFAULT_RESULTS, json: Json = False) -> None:
 
 @contextmanager
 def _standing_bar() -> "Iterator[Callable[[Standing], None]]":
-    """Show how far a run is on standard error: a moving bar, or a note a minute in a log."""
+    """Show progress on standard error: a moving bar, or one note per minute if it is no terminal."""
     import sys
     import time
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tfcr.cli.help import output_option
 from tfcr.cli.options import Json, Model
 from tfcr.cli.output import print_json, print_table
 
@@ -17,10 +18,10 @@ SHOWN_CLASSES = 3
 def explain(
     model: Model,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - for standard input.", show_default=False)],
-    top: Annotated[int, typer.Option("--top", help="How many words to show.", min=1)] = 20,
+    top: Annotated[int, output_option("--top", metavar="N", help="Number of words to show.", min=1)] = 20,
     json: Json = False,
 ) -> None:
-    """Show what each word of a text adds to the score of each class; it adds up exactly.
+    """Show what each word adds to each class's score. The rows sum to the score.
 
     \b
     tfcr explain model "the printer does not print"
@@ -54,7 +55,7 @@ def _as_json(explanation: "Explanation") -> dict[str, Any]:
 
 
 def print_explanation(explanation: "Explanation", top: int) -> None:
-    """Print what the words add to the scores of the likeliest classes."""
+    """Print the contributions of the words to the scores of the most likely classes."""
     order = (-explanation.scores).argsort()[:SHOWN_CLASSES]
     labels = [str(explanation.classes.tolist()[number]) for number in order]
     shown = sorted(explanation.words, key=lambda word: -abs(word.contributions[order[0]]))[:top]

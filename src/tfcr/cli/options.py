@@ -1,89 +1,134 @@
 """Options that several commands share, each declared once.
 
-A command that takes a parameter of one of these classes gets all its options, through `with_options`.
+A command that takes a parameter of one of the classes here gets all of its options, through `with_options`.
 """
 
 import inspect
-from collections.abc import Callable, Collection
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Collection, Generator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Optional, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+from tfcr.cli.help import evaluation_option, input_option, model_option, output_option
 
 if TYPE_CHECKING:
     from tfcr.classifier import TfcrClassifier
     from tfcr.data import Corpus, ReadOptions
+    from tfcr.data.columns import Columns
+    from tfcr.data.options import Table
 
 Data = Annotated[
     list[str],
     typer.Argument(
-        metavar="DATA...",
-        help="Files (csv, tsv, jsonl, parquet, __label__ text, also .gz), a folder or tar.gz with a folder for each "
-        "class, - for standard input, or a dataset's name.",
+        metavar="DATA",
+        help="Files ({readers}; also .gz), - for standard input, or a dataset's name. A folder or tar archive has one "
+        "folder per class.",
         show_default=False,
     ),
 ]
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model's folder.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
+Json = Annotated[bool, output_option("--json", help="Print JSON.")]
 Place = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--path", help="Where the files are already: a file, a folder or an archive; nothing is copied."),
+    str | None,
+    input_option(
+        "--path", metavar="PATH", help="Where the files already are: a file, folder or archive. Nothing is copied."
+    ),
 ]
-Again = Annotated[bool, typer.Option("--again", help="Download it anew, even if it is here.")]
-Folds = Annotated[int, typer.Option("--cv", help="Folds of the cross-validation.", min=2)]
+Again = Annotated[bool, output_option("--again", help="Download again, even if it is on this machine.")]
+Folds = Annotated[int, evaluation_option("--cv", metavar="N", help="Number of cross-validation folds.", min=2)]
+MinClassSize = Annotated[
+    int, evaluation_option("--min-class-size", metavar="N", help="Leave out classes with fewer documents.")
+]
 OF_PRESET = "the preset's"
-MinClassSize = Annotated[int, typer.Option("--min-class-size", help="Leave out classes with fewer documents.")]
+SCHEME_HELP = "Weighting scheme of the part vectors: {schemes}."
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How data files are read."""
+    """How data files are read. Every command that reads texts does it through here."""
 
     text: Annotated[
-        Optional[list[str]],  # noqa: UP045 - typer reads it at run time
-        typer.Option("--text", "-t", help="Column that holds the text, by name or number; several are joined."),
+        list[str] | None,
+        input_option(
+            "--text", "-t", metavar="COLUMN", help="Column with the text, by name or number; repeat to join several."
+        ),
     ] = None
-    label: Annotated[
-        Optional[str], typer.Option("--label", "-l", help="Column that holds the label.")  # noqa: UP045
-    ] = None
+    label: Annotated[str | None, input_option("--label", "-l", metavar="COLUMN", help="Column with the label.")] = None
     group: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--group", help="Column whose equal values stay together in cross-validation."),
+        str | None,
+        input_option("--group", metavar="COLUMN", help="Rows with the same value in this column stay in one fold."),
     ] = None
     format: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--format", help="csv, tsv, jsonl, parquet, fasttext, lines, folder or tar; else found out."),
+        str | None, input_option("--format", metavar="NAME", help="One of {readers}; detected if omitted.")
     ] = None
     encoding: Annotated[
-        Optional[str], typer.Option("--encoding", help="As in latin-1; else found out.")  # noqa: UP045
+        str | None, input_option("--encoding", metavar="NAME", help="Such as latin-1; detected if omitted.")
     ] = None
     separator: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--separator", help="Between columns: a character, or comma, semicolon, tab, bar."),
+        str | None,
+        input_option(
+            "--separator",
+            metavar="CHARACTER",
+            help="Column separator: a character, or comma, semicolon, tab, bar; detected if omitted.",
+        ),
     ] = None
-    quoting: Annotated[str, typer.Option("--quoting", help="'none' if quotes are ordinary characters.")] = "usual"
-    no_header: Annotated[bool, typer.Option("--no-header", help="The first line is data already.")] = False
+    quoting: Annotated[
+        str, input_option("--quoting", metavar="usual|none", help="Use none if quotes are ordinary characters.")
+    ] = "usual"
+    no_header: Annotated[bool, input_option("--no-header", help="The first line is data, not column names.")] = False
     columns: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--columns", help="There are so many columns; the last takes the rest of the line."),
+        int | None,
+        input_option("--columns", metavar="N", help="Number of columns; the last one takes the rest of the line."),
     ] = None
     labels_from: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--labels-from", help="File with a label a line, one for each file of texts, a text a line."),
+        list[str] | None,
+        input_option(
+            "--labels-from",
+            metavar="FILE",
+            help="File with one label per line, for a data file with one text per line; repeat for several.",
+        ),
     ] = None
     path: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--path", help="With a dataset's name: where its files are, a file, a folder or an archive."),
+        str | None,
+        input_option(
+            "--path", metavar="PATH", help="With a dataset's name: where its files are (a file, folder or archive)."
+        ),
     ] = None
 
-    def options(self) -> "ReadOptions":
-        """Return them for the library."""
+    def corpus(self, sources: list[str], training: Mapping[str, Any] | None = None) -> "Corpus":
+        """Read labelled texts, by default from the columns that a model was trained on, and report how."""
+        from tfcr.cli.output import note
+        from tfcr.data import load_data
+
+        corpus = load_data(sources, self._options(training or {}), self.path)
+        for line in corpus.notes:
+            note(line)
+        return corpus
+
+    def texts(self, sources: list[str]) -> list[str]:
+        """Read texts whose labels do not matter, and report how."""
+        from tfcr.cli.output import note
+        from tfcr.data.sources import load_texts
+
+        texts, how = load_texts(sources, self._options({}), self.path)
+        note(how)
+        return texts
+
+    def pieces(self, sources: list[str], training: Mapping[str, Any]) -> "Generator[tuple[Table, Columns]]":
+        """Read tables piece by piece, by default with the columns that a model was trained on."""
+        from tfcr.data.sources import load_pieces
+
+        return load_pieces(sources, self._options(training), self.path)
+
+    def _options(self, training: Mapping[str, Any]) -> "ReadOptions":
+        """Return the options; `training` may name the columns that a model was trained on."""
         from tfcr.data import ReadOptions
         from tfcr.errors import InputError
 
         if self.quoting not in ("usual", "none"):
-            raise InputError(f"found --quoting {self.quoting}; expected none, or leave it out")
+            raise InputError(f"found --quoting {self.quoting}; expected usual or none; leave it out for usual quoting")
         return ReadOptions(
             text=tuple(self.text or ()),
             label=self.label,
@@ -95,101 +140,121 @@ class Reading:
             header=not self.no_header,
             columns=self.columns,
             label_files=tuple(self.labels_from or ()),
+            default_text=tuple(training.get("columns") or ()),
+            default_label=training.get("label_column"),
         )
-
-    def corpus(self, sources: list[str], training: dict[str, Any] | None = None) -> "Corpus":
-        """Read labelled texts, by default from the columns that a model was trained on, and tell how."""
-        from tfcr.cli.output import note
-        from tfcr.data import load_data
-
-        known = training or {}
-        options = replace(
-            self.options(), default_text=tuple(known.get("columns") or ()), default_label=known.get("label_column")
-        )
-        corpus = load_data(sources, options, self.path)
-        for line in corpus.notes:
-            note(line)
-        return corpus
 
 
 @dataclass(frozen=True)
 class Training:
-    """What kind of classifier is trained."""
+    """What kind of classifier is trained. An option that is not given has the value of the preset."""
 
     preset: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
+        str,
+        model_option(
             "--preset",
-            help="paper (vectors weighted by class), fast (words) or best (words, pairs of words and vectors). The "
-            "options below change it.",
-            show_default="best; paper where a scheme is given",
+            metavar="NAME",
+            help="One of {presets}: paper uses class-weighted vectors, fast uses words, best uses words, bigrams and "
+            "vectors. The options of this section override it.",
         ),
-    ] = None
+    ] = "best"
     embeddings: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
+        str | None,
+        model_option(
             "--embeddings",
             "-e",
-            help="Vector file, known name, or w2v: train word2vec on these texts.",
+            metavar="VECTORS",
+            help="Vector file, known name, or w2v to train word2vec on these texts.",
             show_default="w2v",
         ),
     ] = None
     parts: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--parts", help="What is looked at, as in words,bigrams,vectors.", show_default=OF_PRESET),
-    ] = None
-    head: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--head", help="Classifier: svm, lr or ridge (vectors only).", show_default="svm"),
-    ] = None
-    tokenizer: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--tokenizer",
-            help="words, signs (words, punctuation, single characters of Chinese and Japanese), paper, whitespace or "
-            "jieba.",
+        str | None,
+        model_option(
+            "--parts",
+            metavar="NAMES",
+            help="Kinds of features, separated by commas: {parts}.",
             show_default=OF_PRESET,
         ),
     ] = None
+    head: Annotated[
+        str | None,
+        model_option(
+            "--head",
+            metavar="NAME",
+            help="Linear classifier: {heads}. With ridge, vectors must be the only part.",
+            show_default="svm",
+        ),
+    ] = None
+    tokenizer: Annotated[
+        str | None,
+        model_option("--tokenizer", metavar="NAME", help="One of {tokenizers}.", show_default=OF_PRESET),
+    ] = None
     averaging: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--averaging", help="Of vectors: weights, length, sum or unit.", show_default="weights"),
+        str | None,
+        model_option(
+            "--averaging",
+            metavar="NAME",
+            help="What a block of vectors is divided by: {averagings}.",
+            show_default="weights",
+        ),
     ] = None
     blocks: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--blocks", help="Of vectors: all (the paper) or own.", show_default=OF_PRESET),
+        str | None,
+        model_option(
+            "--blocks",
+            metavar="NAME",
+            help="Blocks of vectors that each class sees: {blocks}. The paper uses all.",
+            show_default=OF_PRESET,
+        ),
     ] = None
     cross_fit: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(
-            "--cross-fit", help="Of vectors: folds whose weights come from the other folds.", min=0, show_default="0"
+        int | None,
+        model_option(
+            "--cross-fit",
+            metavar="N",
+            help="Number of folds for cross-fitting the class weights of vectors; 0 turns it off.",
+            min=0,
+            show_default="0",
         ),
     ] = None
     strength: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option("-C", help="Inverse strength of regularisation of svm and lr.", show_default=OF_PRESET),
-    ] = None
-    class_weight: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--class-weight", help="balanced or none.", show_default="balanced"),
-    ] = None
-    min_count: Annotated[float, typer.Option("--min-count", help="Rarer words weigh nothing.")] = 1
-    dimensions: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--dimensions", help="Of word2vec, where trained.", min=1, show_default="100"),
-    ] = None
-    max_memory: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--max-memory", help="What training features may take, as in 4GB.", show_default="half of the machine's"
+        float | None,
+        model_option(
+            "-C",
+            metavar="NUMBER",
+            help="Inverse regularisation strength of svm and lr; picked by cross-validation if the preset gives none.",
+            show_default=OF_PRESET,
         ),
     ] = None
-    seed: Annotated[int, typer.Option("--seed", help="Of all randomness.", min=0)] = 0
+    class_weight: Annotated[
+        str | None,
+        model_option("--class-weight", metavar="balanced|none", help="Weight of classes.", show_default="balanced"),
+    ] = None
+    min_count: Annotated[
+        float, model_option("--min-count", metavar="N", help="Words that occur less often get weight 0.")
+    ] = 1
+    dimensions: Annotated[
+        int | None,
+        model_option(
+            "--dimensions", metavar="N", help="Length of in-domain word2vec vectors.", min=1, show_default="100"
+        ),
+    ] = None
+    max_memory: Annotated[
+        str | None,
+        model_option(
+            "--max-memory",
+            metavar="SIZE",
+            help="Memory limit for the training features, such as 4GB.",
+            show_default="half of this machine's",
+        ),
+    ] = None
+    seed: Annotated[int, model_option("--seed", metavar="N", help="Random seed.", min=0)] = 0
 
     def model(self, scheme: str | None, dataset: str) -> "TfcrClassifier":
-        """Return the classifier, not yet trained, or refuse what cannot be or would have no effect.
+        """Return the untrained classifier, or refuse options that contradict each other or have no effect.
 
-        A scheme by itself means the paper's method; a dataset may have a tokenizer of its own.
+        A dataset may need its own tokenizer.
         """
         from tfcr.classifier import TfcrClassifier
         from tfcr.embeddings.pretrained import IN_DOMAIN
@@ -197,11 +262,7 @@ class Training:
 
         given = self._given(scheme, dataset)
         model = TfcrClassifier.from_preset(
-            self.preset or ("paper" if scheme else "best"),
-            **given,
-            min_count=self.min_count,
-            max_memory=self.max_memory,
-            random_state=self.seed,
+            self.preset, **given, min_count=self.min_count, max_memory=self.max_memory, random_state=self.seed
         )
         model.check_parameters()
         _refuse_idle(model, given)
@@ -210,12 +271,13 @@ class Training:
         return model
 
     def _given(self, scheme: str | None, dataset: str) -> dict[str, Any]:
-        """Return the parameters that change the preset's."""
+        """Return the parameters that override the preset's."""
         from tfcr.data import DATASETS
         from tfcr.embeddings.pretrained import IN_DOMAIN
+        from tfcr.features.parts import PARTS
 
         parts = None if self.parts is None else tuple(part.strip() for part in self.parts.split(","))
-        asks_for_vectors = parts is not None and "vectors" in parts  # of a preset without, perhaps
+        asks_for_vectors = any(PARTS[part].needs_vectors for part in parts or () if part in PARTS)  # the preset may not
         given = {
             "embeddings": IN_DOMAIN if self.embeddings is None and asks_for_vectors else self.embeddings,
             "parts": parts,
@@ -238,26 +300,27 @@ def _refuse_idle(model: "TfcrClassifier", given: Collection[str]) -> None:
     """Refuse options that would have no effect on a classifier."""
     from tfcr.embeddings.pretrained import IN_DOMAIN
     from tfcr.errors import InputError
+    from tfcr.heads import resolve_head
 
     about_vectors = "embeddings", "scheme", "averaging", "blocks", "cross_fit", "dimensions"
     of_vectors = [name.replace("_", "-") for name in about_vectors if name in given]
-    if of_vectors and "vectors" not in model.parts:
+    if of_vectors and not model.uses_vectors:
         parts = ",".join(model.parts)
         raise InputError(
-            f"found --{of_vectors[0]}, which is about vectors, and only {parts} to look at; leave it out, or add them: "
-            f"--parts {parts},vectors"
+            f"found --{of_vectors[0]}, which needs the part vectors, and only the parts {parts}; leave it out, or add "
+            f"vectors: --parts {parts},vectors"
         )
     if "dimensions" in given and model.embeddings != IN_DOMAIN:
         raise InputError(
-            f"found --dimensions, which is about word2vec trained on your texts, and --embeddings {model.embeddings}; "
+            f"found --dimensions, which is for word2vec trained on your texts, and --embeddings {model.embeddings}; "
             "leave out one of them"
         )
-    if "C" in given and model.head == "ridge":
-        raise InputError("found -C, and --head ridge, which picks its strength by itself; leave out -C")
+    if "C" in given and not resolve_head(model.head, C=1.0).has_strength:
+        raise InputError(f"found -C, and --head {model.head}, which picks its own strength; leave out -C")
 
 
 def refuse_given(context: typer.Context, names: Collection[str], why: str) -> None:
-    """Refuse options, by the names of their parameters, that have no effect here, if they were given."""
+    """Refuse options, by the names of their parameters, that the user gave but that have no effect here."""
     from tfcr.errors import InputError
 
     for parameter in context.command.params:
@@ -267,36 +330,31 @@ def refuse_given(context: typer.Context, names: Collection[str], why: str) -> No
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Spread each parameter that is a class of options into its options, for typer to see."""
+    """Replace each parameter that is a class of options by its options, for typer to see."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    parameters = [
-        parameter.replace(annotation=hints[name])
-        for name, parameter in inspect.signature(command).parameters.items()
-        if name not in groups
-    ]
-    for group in groups.values():
-        group_hints = get_type_hints(group, include_extras=True)
-        parameters += [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if field.default is MISSING else field.default,
-                annotation=group_hints[field.name],
-            )
-            for field in fields(group)
-        ]
+    parameters = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        parameters += (
+            _options_of(groups[name])
+            if name in groups
+            else [parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)]
+        )
 
     @wraps(command)
-    def spread(**given: Any) -> None:
+    def flat(**given: Any) -> None:
         collected = {
             name: group(**{field.name: given.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
         }
         command(**given, **collected)
 
-    spread.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-    )
-    spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return spread
+    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return flat
+
+
+def _options_of(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter(f.name, kind, default=f.default, annotation=hints[f.name]) for f in fields(group)]

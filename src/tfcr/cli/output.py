@@ -10,13 +10,13 @@ Progress = Callable[[int, int], None]
 
 
 def note(text: str) -> None:
-    """Tell the user something that is no result."""
+    """Print a note to standard error."""
     for line in text.splitlines():
         print(f"note: {line}", file=sys.stderr, flush=True)
 
 
 def print_json(data: Any) -> None:
-    """Print a result for machines."""
+    """Print a result as one line of JSON."""
     print(json.dumps(data, ensure_ascii=False, default=_plain))
 
 
@@ -25,7 +25,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = "") -> None:
-    """Print a table that fits the terminal; numbers stand to the right."""
+    """Print a table that fits the terminal; numbers are right-aligned."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -48,7 +48,7 @@ def _cell(value: Any) -> str:
 
 @contextmanager
 def progress_bar(what: str, *, in_bytes: bool = False) -> Iterator[Progress]:
-    """Show a progress bar on standard error while the work goes on."""
+    """Show a progress bar on standard error, if that is a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -60,7 +60,7 @@ def progress_bar(what: str, *, in_bytes: bool = False) -> Iterator[Progress]:
         TransferSpeedColumn,
     )
 
-    shown = sys.stderr.isatty()  # a log file is no place for a moving bar
+    shown = sys.stderr.isatty()  # a moving bar would fill a log file
     amounts = (DownloadColumn(), TransferSpeedColumn()) if in_bytes else (MofNCompleteColumn(),)
     columns = (TextColumn("{task.description}"), BarColumn(), *amounts, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown) as bar:

@@ -1,11 +1,9 @@
 """``tfcr predict``."""
 
 from contextlib import closing
-from dataclasses import replace
-from typing import Annotated, Optional
+from typing import Annotated
 
-import typer
-
+from tfcr.cli.help import output_option
 from tfcr.cli.options import Data, Model, Reading, with_options
 from tfcr.cli.output import note, progress_bar
 
@@ -16,38 +14,41 @@ def predict(
     data: Data,
     reading: Reading,
     output: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--output", "-o", help="File to write, .csv, .tsv, .jsonl or .parquet; else standard output."),
+        str | None,
+        output_option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File to write ({writers}, by its ending).",
+            show_default="standard output, as csv",
+        ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON lines, an object a row.")] = False,
+    json: Annotated[bool, output_option("--json", help="Print JSON lines, one object per row.")] = False,
 ) -> None:
-    """Classify texts; keep all columns and add predicted, probability and unknown_words.
+    """Classify texts. All columns are kept; predicted, probability and unknown_words are added.
 
     \b
     tfcr predict model new.csv -o labelled.csv
     """
-    from tfcr.data.sources import load_pieces
     from tfcr.data.writers import check_target, frame_writer
     from tfcr.predict_table import free_names, predict_frame
     from tfcr.trained.model import TrainedModel
 
     check_target(output)
     classifier = TrainedModel.load(model)
-    options = replace(reading.options(), default_text=tuple(classifier.training.get("columns", ())))
     rows = missing = 0
     names: list[str] = []
     with (
-        closing(load_pieces(data, options, reading.path)) as pieces,
+        closing(reading.pieces(data, classifier.training)) as pieces,
         progress_bar("predicting") as progress,
         frame_writer(output, "jsonl" if json else "csv") as write,
     ):
         for table, columns in pieces:
             names = names or free_names(table.frame.columns)
             note(table.how)
-            before = rows
 
-            def tell(done: int, total: int) -> None:
-                progress(before + done, before + total)  # noqa: B023 - called within this piece
+            def tell(done: int, total: int, before: int = rows) -> None:
+                progress(before + done, before + total)
 
             frame = predict_frame(classifier, table.frame, columns.text, names=names, progress=tell)
             write(frame)

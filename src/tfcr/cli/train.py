@@ -1,10 +1,21 @@
 """``tfcr train``."""
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
-from tfcr.cli.options import Data, Folds, Json, MinClassSize, Reading, Training, refuse_given, with_options
+from tfcr.cli.help import evaluation_option, model_option, output_option
+from tfcr.cli.options import (
+    SCHEME_HELP,
+    Data,
+    Folds,
+    Json,
+    MinClassSize,
+    Reading,
+    Training,
+    refuse_given,
+    with_options,
+)
 from tfcr.cli.output import note, print_json, print_table, progress_bar
 
 
@@ -12,19 +23,16 @@ from tfcr.cli.output import note, print_json, print_table, progress_bar
 def train(
     context: typer.Context,
     data: Data,
-    output: Annotated[str, typer.Option("--output", "-o", help="Folder for the model.", show_default=False)],
+    output: Annotated[
+        str, output_option("--output", "-o", metavar="FOLDER", help="Folder for the model.", show_default=False)
+    ],
     reading: Reading,
     training: Training,
     scheme: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--scheme",
-            help="Of vectors: none, tfidf, kld, tftrr, tfcr, tfcr-log, tfidf-class or kld-all.",
-            show_default="tfcr-log",
-        ),
+        str | None, model_option("--scheme", metavar="NAME", help=SCHEME_HELP, show_default="tfcr-log")
     ] = None,
     folds: Folds = 5,
-    no_cv: Annotated[bool, typer.Option("--no-cv", help="Do not measure how good it is.")] = False,
+    no_cv: Annotated[bool, evaluation_option("--no-cv", help="Skip the cross-validation.")] = False,
     min_class_size: MinClassSize = 0,
     json: Json = False,
 ) -> None:
@@ -38,7 +46,7 @@ def train(
 
     check_writable(output)
     if no_cv:
-        refuse_given(context, ("folds", "group"), "along with --no-cv, and it is about cross-validation")
+        refuse_given(context, ("folds", "group"), "along with --no-cv, but it is for cross-validation")
     model = training.model(scheme, data[0])
     corpus = reading.corpus(data)
     with progress_bar("training") as progress:

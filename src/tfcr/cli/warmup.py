@@ -4,7 +4,7 @@ import time
 
 
 def warmup() -> None:
-    """Compile the fast code now rather than in the first long run; for container images.
+    """Compile the native code now, not in the first long run. Useful in a container image.
 
     \b
     RUN tfcr warmup
@@ -16,6 +16,6 @@ def warmup() -> None:
     warm_up()
     folder = kernel_cache()
     if folder is None:
-        print("Compiled, but not kept: the cache folder cannot be written. Set TFCR_CACHE to one that can.")
+        print("Compiled, but not kept: the cache folder is not writable. Set TFCR_CACHE to a writable folder.")
     else:
-        print(f"Compiled in {time.perf_counter() - began:.0f} s, and kept in {folder}.")
+        print(f"Compiled in {time.perf_counter() - began:.0f} s and stored in {folder}.")

@@ -5,12 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
+from tfcr.cli.help import model_option, output_option
 from tfcr.cli.options import Data, Json, Reading, refuse_given, with_options
 from tfcr.cli.output import print_json, print_table
 
 TopWords = dict[Any, list[tuple[str, float]]]
 FOR_DATA_ONLY = ("scheme", "tokenizer", *(field.name for field in fields(Reading)))
-"""Options that a model has no use for."""
+"""Options that have no effect on a model."""
 
 
 @with_options
@@ -18,12 +19,16 @@ def words(
     context: typer.Context,
     data: Data,
     reading: Reading,
-    scheme: Annotated[str, typer.Option("--scheme", help="Weighting scheme, for data.")] = "tfcr-log",
-    tokenizer: Annotated[str, typer.Option("--tokenizer", help="For data.")] = "words",
-    top: Annotated[int, typer.Option("--top", help="Words for each class.", min=1)] = 20,
+    scheme: Annotated[
+        str, model_option("--scheme", metavar="NAME", help="For data: weighting scheme, one of {schemes}.")
+    ] = "tfcr-log",
+    tokenizer: Annotated[
+        str, model_option("--tokenizer", metavar="NAME", help="For data: one of {tokenizers}.")
+    ] = "words",
+    top: Annotated[int, output_option("--top", metavar="N", help="Number of words per class.", min=1)] = 20,
     json: Json = False,
 ) -> None:
-    """Show the words that weigh most in each class of some data, or that drive a model's classes.
+    """List the top words of each class, of data or of a model.
 
     \b
     tfcr words tickets.csv --label queue --scheme tfcr --top 10

@@ -1,0 +1,87 @@
+"""Help texts: options in titled sections, and the names that an option accepts taken from their table.
+
+A help text writes ``{schemes}`` where the names of SCHEMES belong. Importing the tables takes two seconds, because
+scikit-learn and polars come with them; the names are therefore read from the source, and only when help is shown.
+"""
+
+import ast
+import re
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+input_option = partial(typer.Option, rich_help_panel="Input")
+model_option = partial(typer.Option, rich_help_panel="Model")
+evaluation_option = partial(typer.Option, rich_help_panel="Evaluation")
+output_option = partial(typer.Option, rich_help_panel="Output")
+
+TABLES = {
+    "averagings": ("features/blocks.py", "AVERAGINGS"),
+    "blocks": ("features/blocks.py", "BLOCKS"),
+    "heads": ("heads/__init__.py", "HEADS"),
+    "parts": ("features/parts.py", "PARTS"),
+    "pictures": ("report/curves.py", "PICTURE_FORMATS"),
+    "presets": ("presets.py", "PRESETS"),
+    "profiles": ("experiment/plan/profiles.py", "PROFILES"),
+    "readers": ("data/readers.py", "READERS"),
+    "schemes": ("schemes.py", "SCHEMES"),
+    "tables": ("experiment/results/tables.py", "TABLE_FORMATS"),
+    "tokenizers": ("text/tokenizers.py", "TOKENIZERS"),
+    "writers": ("data/writers.py", "WRITERS"),
+}
+"""Where each placeholder's names are: the source file, and the dict in it."""
+
+
+class Command(TyperCommand):
+    """A command whose help lists its options by section, in plain text."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then each section with its options."""
+        for title, parameters in self.sections().items():
+            with formatter.section(title):
+                formatter.write_dl([_record(parameter, ctx) for parameter in parameters])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Return the completions, which show the help of options too."""
+        self.sections()
+        return super().shell_complete(ctx, incomplete)
+
+    def sections(self) -> dict[str, list[Any]]:
+        """Return the parameters by the title of their section, with the names in their help filled in."""
+        found: dict[str, list[Any]] = {}
+        parameters: list[Any] = self.get_params(typer.Context(self))
+        for parameter in parameters:
+            parameter.help = fill_names(parameter.help or "")
+            is_argument = parameter.param_type_name == "argument"
+            title = "Arguments" if is_argument else parameter.rich_help_panel or "Other"
+            found.setdefault(title, []).append(parameter)
+        order = ["Arguments", "Input", "Model", "Evaluation"]  # then the command's own sections, and Output and Other
+        last = ["Output", "Other"]
+        titles = [*order, *(title for title in found if title not in {*order, *last}), *last]
+        return {title: found[title] for title in titles if title in found}
+
+
+def _record(parameter: Any, ctx: Any) -> tuple[str, str]:
+    name, text = parameter.get_help_record(ctx)
+    text = re.sub(r"\[default: \((.*?)\)", r"[default: \1", text)  # typer puts a default in words into brackets
+    return parameter.metavar if parameter.param_type_name == "argument" else name, text
+
+
+def fill_names(text: str) -> str:
+    """Put the names of a table in place of its placeholder."""
+    return re.sub(r"\{(\w+)\}", lambda found: ", ".join(names_of(found[1])), text)
+
+
+@cache
+def names_of(placeholder: str) -> tuple[str, ...]:
+    """Return the keys of one of TABLES, without importing its module."""
+    path, name = TABLES[placeholder]
+    source = Path(__file__).parents[1].joinpath(path).read_text("utf-8")
+    for statement in ast.parse(source).body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=found), value=ast.Dict(keys=keys)) if found == name:
+                return tuple(str(key.value) for key in keys if isinstance(key, ast.Constant))
+    raise LookupError(f"{path} has no dict {name}; correct its place in TABLES")

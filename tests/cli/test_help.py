@@ -1,0 +1,68 @@
+"""Help: every command, its sections, and the names in them."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from tests.cli.runner import Run, environment, leaves
+from tfcr.cli.help import TABLES, names_of
+
+TITLES = ["Arguments", "Input", "Model", "Evaluation", "Grid", "In-domain word2vec", "Output", "Other"]
+COMMANDS = dict(leaves())
+
+
+def test_no_arguments_and_the_version(run: Run) -> None:
+    result = run()
+    assert result.status == 2
+    assert "\n  train " in result.err
+    assert run("--version").out.startswith("tfcr ")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_shows_an_example_and_its_options_in_groups(name: str, run: Run) -> None:
+    shown = run(*name.split(), "--help")
+    assert shown.status == 0
+    assert f" tfcr {name}" in shown.out.partition("\n\n")[2]  # below the usage line
+    assert "{" not in shown.out.partition("\n\n")[2]  # a placeholder that no table fills
+    titles = [line.removesuffix(":") for line in shown.out.splitlines() if line.endswith(":") and line[0] != " "]
+    assert titles == [title for title in TITLES if title in titles]
+    others = [parameter.opts[0] for parameter in COMMANDS[name].sections()["Other"]]
+    assert set(others) <= {"--help", "--processes"}
+
+
+def test_the_list_of_commands_is_not_cut_short(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for group in ([], ["embeddings"], ["datasets"], ["experiment"]):
+        assert "..." not in run(*group, "--help").out.partition("Commands:")[2]
+
+
+def test_the_options_of_train_are_in_titled_groups(run: Run) -> None:
+    shown = run("train", "--help").out
+    places = [shown.index(f"\n{title}:\n") for title in ("Input", "Model", "Evaluation", "Output")]
+    assert places == sorted(places)
+    found = [shown.index(f"\n  {option} ") for option in ("--format", "--scheme", "--cv", "-o,")]
+    assert sorted(places + found) == [place for pair in zip(places, found, strict=True) for place in pair]
+
+
+@pytest.mark.parametrize("placeholder", TABLES)
+def test_names_in_help_are_those_of_the_table(placeholder: str) -> None:
+    path, table = TABLES[placeholder]
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    assert names_of(placeholder) == tuple(getattr(import_module(f"tfcr.{module}"), table))
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = """
+import sys
+from tfcr import cli
+sys.argv = ["tfcr", "train", "--help"]
+try:
+    cli.main()
+except SystemExit:
+    print(sorted({"numpy", "scipy", "polars", "sklearn", "numba", "gensim", "rich"} & set(sys.modules)))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
+    assert "tfcr-log" in result.stdout.replace("-\n", "-")
+    assert result.stdout.splitlines()[-1] == "[]"

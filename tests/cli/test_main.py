@@ -1,0 +1,179 @@
+"""The entry point: exit status, signals, pipes, and what each kind of bad input gets."""
+
+import io
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.runner import Run, bad_file, environment
+from tests.conftest import random_corpus
+
+REFUSED: dict[str, tuple[Callable[[Path], list[object]], str]] = {
+    "missing file": (lambda t: ["evaluate", t / "no.csv"], "no.csv does not exist; expected a data file"),
+    "empty file": (lambda t: ["evaluate", bad_file(t, "e.csv", b"")], "e.csv is empty"),
+    "wrong column": (
+        lambda t: ["evaluate", bad_file(t, "a.csv", b"text,label\na,x\n"), "--text", "txt"],
+        "unknown column for --text 'txt'; known: text, label. Did you mean 'text'?",
+    ),
+    "unknown scheme": (
+        lambda t: [
+            "evaluate",
+            bad_file(t, "a.csv", b"text,label\na,x\na,x\nb,y\nb,y\n"),
+            "--scheme",
+            "tf-cr",
+            "-e",
+            "w2v",
+        ],
+        "unknown scheme 'tf-cr'; known: none, tfidf",
+    ),
+    "unknown head": (
+        lambda t: ["evaluate", bad_file(t, "a.csv", b"text,label\na,x\na,x\nb,y\nb,y\n"), "--head", "forest"],
+        "unknown head 'forest'; known: lr, svm, ridge",
+    ),
+    "unknown tokenizer": (
+        lambda t: ["words", bad_file(t, "a.csv", b"text,label\na,x\nb,y\n"), "--tokenizer", "letters"],
+        "unknown tokenizer 'letters'; known: paper, words",
+    ),
+    "one class only": (
+        lambda t: ["train", bad_file(t, "a.csv", b"text,label\na,x\nb,x\n"), "-o", t / "m"],
+        "found one class only, 'x'",
+    ),
+    "not in the encoding": (
+        lambda t: ["evaluate", bad_file(t, "a.csv", "text,label\ngröße,x\n".encode("cp1252")), "--encoding", "utf-8"],
+        "a.csv: byte 13, in line 2, is not utf-8",
+    ),
+    "damaged vectors": (
+        lambda t: [
+            "evaluate",
+            bad_file(t, "a.csv", b"text,label\na,x\na,x\nb,y\nb,y\n"),
+            "-e",
+            bad_file(t, "v.txt", b"a 1 2\nb 1\n"),
+        ],
+        "v.txt, line 2: found 1 numbers after the word; expected 2",
+    ),
+    "missing vectors": (
+        lambda t: ["evaluate", bad_file(t, "a.csv", b"text,label\na,x\na,x\nb,y\nb,y\n"), "-e", "no.bin"],
+        "no.bin does not exist",
+    ),
+    "no model": (lambda t: ["predict", t, bad_file(t, "a.csv", b"text\na\n")], "is no model: it has no config.json"),
+    "folder with other things": (
+        lambda t: ["train", bad_file(t, "a.csv", b"text,label\na,x\nb,y\n"), "-o", t],
+        "holds a.csv and no model; give a new or empty folder",
+    ),
+    "output of unknown kind": (
+        lambda t: ["predict", t, bad_file(t, "a.csv", b"text\na\n"), "-o", t / "out.doc"],
+        "unknown format to write 'doc'; known: csv, tsv, jsonl, parquet",
+    ),
+    "output nowhere": (
+        lambda t: ["predict", t, bad_file(t, "a.csv", b"text\na\n"), "-o", t / "no" / "out.csv"],
+        "does not exist; make it first: mkdir -p",
+    ),
+    "option that is none": (lambda t: ["train", "--txt", "x"], "No such option"),
+    "option missing": (lambda t: ["train", "x.csv"], "Missing option"),
+    "command that is none": (lambda t: ["trian"], "No such command"),
+    "number that is none": (lambda t: ["evaluate", "x", "--cv", "ten"], "Invalid value for '--cv'"),
+    "no model folder": (lambda t: ["predict", t / "no", t / "a.csv"], "does not exist; expected a model's folder"),
+    "seed": (lambda t: ["evaluate", "pydocs", "--seed", "-1"], "'--seed'"),
+    "wrong case": (
+        lambda t: ["words", bad_file(t, "a.csv", b"text,label\na,x\nb,y\n"), "--scheme", "TFCR"],
+        "Did you mean 'tfcr'?",
+    ),
+    "quoting": (
+        lambda t: ["evaluate", t / "a.csv", "--quoting", "single"],
+        "found --quoting single; expected usual or none",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_refused_in_one_line_with_status_2(kind: str, run: Run, tmp_path: Path) -> None:
+    arguments, message = REFUSED[kind]
+    result = run(*arguments(tmp_path))
+    assert result.status == 2, result
+    lines = [line for line in result.err.splitlines() if not line.startswith("note: ")]
+    assert len(lines) == 1, result.err
+    assert lines[0].startswith("tfcr: ")
+    assert message in lines[0]
+    assert result.out == ""
+    assert not (tmp_path / "m").exists()
+
+
+def test_archives_that_are_dangerous(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tfcr.system import archives
+
+    path = tmp_path / "evil.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo("x/../../evil/1")
+        member.size = 4
+        archive.addfile(member, io.BytesIO(b"text"))
+    result = run("evaluate", path)
+    assert (result.status, "leads out of its folder" in result.err) == (2, True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["evil.tar.gz"]
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo("x/1")
+        member.size = 50_000_000
+        archive.addfile(member, io.BytesIO(bytes(50_000_000)))
+    monkeypatch.setattr(archives, "MOST_HARMLESS", 1_000_000)
+    result = run("evaluate", path)
+    assert (result.status, "unpacks to more than" in result.err) == (2, True)
+
+
+def test_a_full_disk(run: Run, model: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    target = tmp_path / "out.csv"
+    target.write_text("precious")
+    monkeypatch.setattr("os.fsync", full)
+    result = run("predict", model, data, "-o", target)
+    assert result.status == 2
+    assert "No space left on device" in result.err
+    assert target.read_text() == "precious"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+    result = run("train", data, "-o", tmp_path / "m", "--no-cv", "--dimensions", 4)
+    assert (result.status, "cannot write the model to" in result.err) == (2, True)
+
+
+def test_ctrl_c_stops_with_130_and_leaves_nothing(tmp_path: Path) -> None:
+    data = tmp_path / "big.csv"
+    corpus = random_corpus(3000)
+    rows = [f"{text},{label}\n" for text, label in zip(corpus.texts, corpus.labels, strict=True)]
+    data.write_text("text,label\n" + "".join(rows * 10))
+    command = [sys.executable, "-m", "tfcr.cli", "train", str(data), "-o", str(tmp_path / "model")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True)
+    assert process.stderr is not None
+    assert "rows" in process.stderr.readline()  # the file is read: the long work begins
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert time.monotonic() - began < 5
+    assert "Traceback" not in err
+    assert out == ""
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_reader_that_goes_away(model: Path, data: Path) -> None:
+    command = f"'{sys.executable}' -m tfcr.cli predict '{model}' '{data}' '{data}' | head -n 1"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=environment())
+    assert result.stdout.startswith("text,label,who,predicted")
+    assert "Traceback" not in result.stderr
+
+
+def test_standard_input(data: Path) -> None:
+    command = [sys.executable, "-m", "tfcr.cli", "words", "-", "--top", "2"]
+    result = subprocess.run(command, input=data.read_bytes(), capture_output=True, check=True, env=environment())
+    assert b"class 0" in result.stdout
+
+
+def test_the_package_is_the_command_line_too() -> None:
+    command = [sys.executable, "-m", "tfcr", "--version"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
+    assert result.stdout.startswith("tfcr ")

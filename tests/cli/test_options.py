@@ -1,0 +1,119 @@
+"""Options that several commands share: the same defaults as in Python, and what is refused."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.runner import Run, leaves
+from tfcr import PRESETS, ClassCounts, Embeddings, TfcrClassifier
+from tfcr.cli.options import OF_PRESET, Training
+from tfcr.evaluation import compare, train_and_measure
+from tfcr.experiment import Request, Word2Vec
+
+WITHOUT_EFFECT: dict[str, tuple[list[object], str]] = {
+    "vectors for a preset without": (
+        ["--preset", "fast", "-e", "w2v"],
+        "found --embeddings, which needs the part vectors, and only the parts words; leave it out, or add vectors: "
+        "--parts words,vectors",
+    ),
+    "a scheme without vectors": (["--parts", "words,bigrams", "--scheme", "tfcr"], "found --scheme, which needs"),
+    "an averaging without vectors": (["--parts", "words", "--averaging", "sum"], "found --averaging, which needs"),
+    "blocks without vectors": (["--preset", "fast", "--blocks", "own"], "found --blocks, which needs the part vectors"),
+    "dimensions without vectors": (["--preset", "fast", "--dimensions", 100], "found --dimensions, which needs"),
+    "dimensions of given vectors": (["-e", "v.vec", "--dimensions", 100], "and --embeddings v.vec; leave out one"),
+    "a strength for ridge": (["--preset", "paper", "--head", "ridge", "-C", 2], "found -C, and --head ridge"),
+}
+
+
+WRONG: dict[str, tuple[list[object], str]] = {
+    "scheme": (["--scheme", "tf-cr"], "unknown scheme 'tf-cr'"),
+    "preset": (["--preset", "bets"], "unknown preset 'bets'"),
+    "part": (["--parts", "words,pear"], "unknown part 'pear'"),
+    "no part": (["--parts", ""], "unknown part ''"),
+    "head": (["--head", "forest"], "unknown head 'forest'"),
+    "tokenizer": (["--tokenizer", "letters"], "unknown tokenizer 'letters'"),
+    "averaging": (["--averaging", "mean"], "unknown averaging 'mean'"),
+    "blocks": (["--blocks", "none"], "unknown blocks 'none'"),
+    "memory": (["--max-memory", "much"], "found max_memory='much'"),
+    "strength": (["-C", -1], "found C=-1.0; expected a number above 0"),
+    "class weight": (["--class-weight", "x"], "found class_weight='x'"),
+    "vectors": (["-e", "no.bin"], "no.bin does not exist"),
+    "folds": (["--cv", 1], "Invalid value for '--cv'"),
+}
+
+
+@pytest.mark.parametrize("kind", [*WITHOUT_EFFECT, *WRONG])
+@pytest.mark.parametrize("command", [["train", "-o", "m"], ["evaluate"]])
+def test_options_are_checked_before_the_data_is_read(
+    kind: str, command: list[str], run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options, message = {**WITHOUT_EFFECT, **WRONG}[kind]
+    result = run(*command, "no-such-data.csv", *options)
+    assert (result.status, result.out) == (2, "")
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+# the same defaults in Python and in the shell ----------------------------------------------------------------------
+
+COMMANDS = dict(leaves())
+IN_PYTHON = {"strength": "C", "seed": "random_state", "trained_on": "trained_on"}
+PYTHON: dict[str, list[Callable[..., Any]]] = {
+    "train": [train_and_measure, TfcrClassifier],
+    "evaluate": [compare, TfcrClassifier],
+    "words": [ClassCounts.from_texts],
+    "embeddings train": [Embeddings.train],
+    "experiment run": [Request, Word2Vec],
+}
+DIFFERENT = {
+    ("words", "min_count"),
+    # a model from the shell can be reproduced without an option; in Python a seed is given on purpose
+    ("train", "seed"),
+    ("evaluate", "seed"),
+}
+
+
+def shown_default(parameter: Any) -> Any:
+    return parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
+
+
+def as_shown(value: Any) -> str:
+    """Write a default of Python as the help shows it."""
+    if isinstance(value, tuple):
+        return ",".join("all" if item is None else getattr(item, "name", str(item)) for item in value)
+    return {True: "skip-gram", False: "cbow"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+@pytest.mark.parametrize("command", PYTHON)
+def test_every_shell_default_is_the_one_of_python(command: str) -> None:
+    compared = 0
+    for parameter in COMMANDS[command].params:
+        for function in PYTHON[command]:
+            known = inspect.signature(function).parameters.get(IN_PYTHON.get(parameter.name, parameter.name))
+            if known is None or (command, parameter.name) in DIFFERENT or known.default is inspect.Parameter.empty:
+                continue
+            shown = shown_default(parameter)
+            if shown == OF_PRESET:
+                differing = {str(preset[known.name]) for preset in PRESETS.values() if known.name in preset}
+                assert len(differing) > 1, f"{parameter.opts[0]}: all presets agree, show {known.default!r}"
+            elif not (known.default is None or isinstance(parameter.default, bool)):
+                assert str(shown) == as_shown(known.default), parameter.opts[0]
+            compared += 1
+    assert compared
+
+
+def test_a_model_of_the_shell_is_a_model_of_python() -> None:
+    assert Training().model(None, "data.csv").get_params() == TfcrClassifier(random_state=0).get_params()
+    taken = {IN_PYTHON.get(field.name, field.name) for field in fields(Training)} - {"preset"}
+    assert set(TfcrClassifier().get_params()) - taken == {"scheme", "unlabelled", "warm_start"}
+
+
+@pytest.mark.parametrize("preset", [name for name, row in PRESETS.items() if "vectors" in row["parts"]])
+def test_a_scheme_changes_the_scheme_of_any_preset_and_nothing_else(preset: str) -> None:
+    plain = Training(preset=preset).model(None, "data.csv").get_params()
+    assert Training(preset=preset).model("kld", "data.csv").get_params() == {**plain, "scheme": "kld"}

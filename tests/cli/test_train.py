@@ -1,0 +1,98 @@
+"""``tfcr train``."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.cli.runner import Run
+from tfcr import PRESETS, load
+
+
+def test_train_saves_a_model_with_a_score_on_its_card(run: Run, data: Path, vectors_file: Path, tmp_path: Path) -> None:
+    result = run("train", data, "-e", vectors_file, "--preset", "paper", "-o", tmp_path / "model")
+    assert result.status == 0
+    assert "note: " in result.err
+    assert "comma-separated, utf-8, 120 rows; text: text, label: label" in result.err
+    assert "macro-F1, mean of 5 folds: " in result.out
+    assert f"Next: tfcr predict {tmp_path / 'model'} NEW.csv" in result.out
+    card = (tmp_path / "model" / "README.md").read_text("utf-8")
+    assert "| macro-F1, mean of 5 folds | " in card
+    assert load(tmp_path / "model").training_["columns"] == ["text"]
+
+
+def test_train_without_measuring_and_as_json(run: Run, data: Path, vectors_file: Path, tmp_path: Path) -> None:
+    result = run("train", data, "-e", vectors_file, "-o", tmp_path / "model", "--no-cv", "--json", "--head", "lr")
+    assert json.loads(result.out)["scores"] == {}
+    assert "Not measured" in (tmp_path / "model" / "README.md").read_text("utf-8")
+
+
+def test_train_makes_its_own_vectors(run: Run, data: Path, tmp_path: Path) -> None:
+    result = run("train", data, "-o", tmp_path / "model", "--no-cv", "--dimensions", 8)
+    assert result.status == 0
+    model = load(tmp_path / "model")
+    assert model.training_["embeddings"] == "w2v"
+    assert (model.parts, list(model.part_weights_)) == (PRESETS["best"]["parts"], ["words", "bigrams", "vectors"])
+
+
+def test_a_preset_without_vectors_gets_those_asked_for(run: Run, data: Path, tmp_path: Path) -> None:
+    options = ["--preset", "fast", "--parts", "words,vectors", "--dimensions", 4, "--no-cv"]
+    assert run("train", data, "-o", tmp_path / "model", *options).status == 0
+    assert list(load(tmp_path / "model").part_weights_) == ["words", "vectors"]
+
+
+@pytest.mark.parametrize("option", [["--cv", 5], ["--group", "who"]])
+def test_options_of_cross_validation_go_with_it(option: list[object], run: Run, data: Path, tmp_path: Path) -> None:
+    result = run("train", data, "-o", tmp_path / "m", "--no-cv", *option)
+    assert (result.status, f"found {option[0]} along with --no-cv" in result.err) == (2, True)
+
+
+def german_tickets(path: Path) -> Path:
+    topics = {
+        "Drucker": ["Der Drucker druckt nicht", "Papierstau am Drucker", "Toner leer, bitte Tinte für Drucker"],
+        "Zugang": [
+            "Passwort zurücksetzen",
+            "Zugang gesperrt, Passwort läuft ab",
+            "Anmeldung geht nicht, Passwort falsch",
+        ],
+        "Störung": ["Netzwerk fällt aus", "Größere Störung im Netzwerk", "Internet ist langsam, Netzwerk gestört"],
+    }
+    lines = ["Nr;Betreff;Nachricht;Warteschlange"]
+    for number in range(90):
+        label = list(topics)[number % 3]
+        text = topics[label][number // 3 % 3]
+        lines.append(f'{number};{text};"Grüße,\r\nTicket {number}; danke für „Hilfe“ – {text}";{label}')
+    lines += [
+        "90;;;Drucker",
+        ";;;",
+        "91;Kaffee;Die Maschine ist kaputt;Küche",
+        "92;Kaffee leer;;Küche",
+        "93;Tee;;Küche",
+    ]
+    path.write_bytes("\r\n".join(lines).encode("cp1252") + b"\r\n")
+    return path
+
+
+def test_a_german_ticket_export_needs_no_option_but_the_columns(run: Run, tmp_path: Path) -> None:
+    export = german_tickets(tmp_path / "Tickets 2026.csv")
+    columns = ["--text", "Betreff", "--text", "Nachricht"]
+    result = run("train", export, *columns, "--label", "Warteschlange", "-o", tmp_path / "model")
+    assert result.status == 0, result.err
+    assert "semicolon-separated, cp1252, 90 line breaks inside quoted cells" in result.err
+    assert "95 rows; text: Betreff + Nachricht, label: Warteschlange" in result.err
+    assert "2 of 95 rows have no text and are left out (row 91, 92)" in result.err
+    assert "the class 'Küche' has 3 documents: 3 folds instead of 5" in result.err
+    result = run("predict", tmp_path / "model", export, "-o", tmp_path / "out.csv")
+    assert result.status == 0, result.err
+    frame = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
+    assert frame.columns[:4] == ["Nr", "Betreff", "Nachricht", "Warteschlange"]
+    right = (frame["predicted"] == frame["Warteschlange"])[:90]
+    assert right.sum() >= 85
+    assert "Grüße,\r\nTicket 0; danke für „Hilfe“ – Der Drucker druckt nicht" in frame["Nachricht"].to_list()
+
+
+def test_a_read_only_place(run: Run, data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("os.access", lambda *arguments: False)  # root may write anywhere, so that chmod tests nothing
+    result = run("train", data, "-o", tmp_path / "m")
+    assert (result.status, "is not a folder one may write to" in result.err) == (2, True)
