@@ -1,4 +1,4 @@
-"""Datasets as the cells see them: read, sampled, counted once, and kept where all processes find them."""
+"""Datasets as the cells see them: read, sampled and counted once, and kept where all processes find them."""
 
 import re
 from collections.abc import Iterator
@@ -11,61 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.data import Corpus, ReadOptions, load_data
+from tfcr.data import Corpus, load_data
 from tfcr.errors import DataError
 from tfcr.evaluation import plan_folds
+from tfcr.experiment.plan.corpora import CorpusFacts, CorpusHandle, CorpusPlan
 from tfcr.experiment.plan.folds import cut_folds, sample_documents
 from tfcr.experiment.run.entries import Entry, digest_of, digest_of_strings, open_entry, string_arrays, write_entry
 from tfcr.text.documents import CountedDocuments, count_words
 
 _URL = re.compile(r"\w+://\S*")
-
-
-@dataclass(frozen=True)
-class CorpusPlan:
-    """Which documents of which dataset are used, and how they become words."""
-
-    source: str
-    options: ReadOptions
-    tokenizer: str
-    sample: int
-    seed: int
-    folds: int
-
-
-@dataclass(frozen=True)
-class CorpusFacts:
-    """What is known of a prepared corpus.
-
-    Attributes
-    ----------
-    entry
-        Its name among the entries.
-    source
-        What it was read from, for people.
-    texts_hash
-        Of all texts of the dataset, which in-domain word2vec sees.
-    data_hash
-        Of the sampled texts and their labels.
-    documents_in_all, documents
-        Of the dataset, and of the sample.
-    classes
-        Sorted, as text.
-    training_documents
-        Those of the smallest training part.
-    notes
-        What had to be left out.
-    """
-
-    entry: str
-    source: str
-    texts_hash: str
-    data_hash: str
-    documents_in_all: int
-    documents: int
-    classes: tuple[str, ...]
-    training_documents: int
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -77,13 +31,13 @@ class PreparedCorpus:
     documents
         CountedDocuments over all words of the sample.
     without_urls
-        The counts, (n_documents, n_words), had web addresses not been there.
+        The counts without the words of web addresses; (n_documents, n_words).
     labels
         The number of each document's class; (n_documents,).
     classes
         Sorted, as text.
     groups
-        The number of each document's group; None where there are none.
+        The number of each document's group; None if there are no groups.
     """
 
     documents: CountedDocuments
@@ -104,22 +58,28 @@ class PrepareCorpus:
 
     plan: CorpusPlan
 
-    def work(self) -> Iterator[CorpusFacts]:
-        """Yield what is known of it."""
+    def work(self) -> Iterator[CorpusHandle]:
+        """Yield its handle."""
         yield prepare_corpus(self.plan)
 
 
-def prepare_corpus(plan: CorpusPlan) -> CorpusFacts:
+def prepare_corpus(plan: CorpusPlan) -> CorpusHandle:
     """Read a dataset, take the sample, count its words, and keep all of it on disk."""
     corpus = read_whole(plan)
     texts_hash = digest_of_strings(corpus.texts)
     labels_hash = digest_of_strings([*map(str, corpus.labels), *map(str, corpus.groups or [])])
     name = digest_of("corpus", texts_hash, labels_hash, asdict(plan) | {"source": "", "options": ""})
-    entry = open_entry(name) or _write_corpus(name, plan, corpus, texts_hash)
-    facts: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in entry.facts.items() if key != "arrays"
-    }
-    return CorpusFacts(source=Path(plan.source).name, **facts)
+    entry = open_entry(name) or _write_corpus(name, plan, corpus)
+    known = entry.facts
+    facts = CorpusFacts(
+        source=Path(plan.source).name,
+        documents_in_all=len(corpus),
+        documents=known["documents"],
+        classes=tuple(known["classes"]),
+        training_documents=known["training_documents"],
+        notes=tuple(known["notes"]),
+    )
+    return CorpusHandle(name, texts_hash, known["data_hash"], facts)
 
 
 def read_whole(plan: CorpusPlan) -> Corpus:
@@ -131,20 +91,17 @@ def read_whole(plan: CorpusPlan) -> Corpus:
         raise DataError(f"{error}{hint}") from None
 
 
-def _write_corpus(name: str, plan: CorpusPlan, corpus: Corpus, texts_hash: str) -> Entry:
+def _write_corpus(name: str, plan: CorpusPlan, corpus: Corpus) -> Entry:
     sample = _sample(corpus, plan)
     planned = plan_folds(sample, plan.folds, min_class_size=plan.folds)
     sample = planned.corpus
     documents = count_words(sample.texts, plan.tokenizer)
-    documents.matrix.sort_indices()  # now, while the arrays may still be written to
+    documents.matrix.sort_indices()  # now, while the arrays are writable
     classes, labels = np.unique(list(map(str, sample.labels)), return_inverse=True)
     groups = [] if sample.groups is None else np.unique(list(map(str, sample.groups)), return_inverse=True)[1].tolist()
     folds = cut_folds(labels, groups or None, plan.folds, plan.seed)
     facts = {
-        "entry": name,
-        "texts_hash": texts_hash,
         "data_hash": digest_of_strings([*sample.texts, *map(str, sample.labels), *map(str, groups)]),
-        "documents_in_all": len(corpus),
         "documents": len(sample),
         "classes": classes.tolist(),
         "training_documents": min(len(fold.train) for fold in folds),
@@ -174,7 +131,7 @@ def _sample(corpus: Corpus, plan: CorpusPlan) -> Corpus:
 
 
 def _url_counts(texts: list[str], documents: CountedDocuments, tokenizer: str) -> sp.csr_array:
-    """Return what web addresses add to the counts: those of the texts as they are, less those without addresses."""
+    """Return what web addresses add to the counts: counts of the whole texts minus counts without addresses."""
     places = np.array([place for place, text in enumerate(texts) if _URL.search(text)], np.int64)
     stripped = count_words([_URL.sub("", texts[place]) for place in places.tolist()], tokenizer, documents.words)
     added = sp.coo_array(documents.matrix[places] - stripped.matrix)
@@ -190,7 +147,7 @@ def open_corpus(name: str) -> PreparedCorpus:
     """Open a prepared corpus."""
     entry = open_entry(name)
     if entry is None:
-        raise OSError(2, "what was prepared is gone from the cache; run the same command again", name)
+        raise OSError(2, "a prepared corpus is gone from the cache; run the same command again", name)
     words, lengths = entry.strings("words"), entry.arrays["lengths"]
     shape = (len(lengths), len(words))
     counts, urls = (_sparse_of(entry, part, shape) for part in ("counts", "urls"))

@@ -36,7 +36,7 @@ PAPER_TABLES: dict[str, PaperTable] = {
 @cache
 def published_scores() -> dict[tuple[str, str, str, str], float]:
     """Return the published macro-F1 for each embedding, classifier, dataset and scheme."""
-    text = files("tfcr.experiment.results").joinpath("published-scores.csv").read_text("utf-8")
+    text = files("tfcr.experiment.plan").joinpath("published-scores.csv").read_text("utf-8")
     return {
         (row["embedding"], row["classifier"], row["dataset"], row["scheme"]): float(row["macro_f1"])
         for row in csv.DictReader(text.splitlines())
