@@ -36,7 +36,7 @@ def measure(n_documents: int, n_classes: int, blocks: str) -> dict[str, Any]:
     vectors = Embeddings.load(vector_file(GLOVE))
     warm_up()
     began, cpu = time.perf_counter(), time.process_time()
-    model = TfcrClassifier(embeddings=vectors, blocks=blocks).fit(texts, labels)
+    model = TfcrClassifier.from_preset("paper", tokenizer="words", embeddings=vectors, blocks=blocks).fit(texts, labels)
     trained, trained_cpu = time.perf_counter(), time.process_time()
     model.predict(texts)
     return {

@@ -260,7 +260,9 @@ def predict() -> Iterator[Contest]:
         "summed": ({"averaging": "sum"}, 4, 8),
     }
     models = {
-        name: TfcrClassifier(embeddings=glove, head="svm", **given).fit(train, labels[:9000])
+        name: TfcrClassifier.from_preset("paper", tokenizer="words", embeddings=glove, head="svm", **given).fit(
+            train, labels[:9000]
+        )
         for name, (given, _, _) in settings.items()
     }
     contestants: dict[str, Callable[[], Any]] = {name: partial(models[name].predict, test) for name in models}
