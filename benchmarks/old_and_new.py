@@ -2,6 +2,9 @@
 
     python benchmarks/old_and_new.py OLD/src [NEW/src] [--rows counting,svm] [--samples 9]
 
+Rows: counting vectors svm lr fast-agnews fast-davidson best-agnews predict-weights predict-own predict-sum predict-best
+loading first-prediction help demo.
+
 Each sample is a process of its own that imports the library from one of the two source trees, prepares its data, runs
 the row once to load compiled code (except the rows of a fresh process) and measures the second time. The least of the
 samples counts. Ratios above 1.15 are flagged, and the exit status is then 1. Rows use public names, or names that are
@@ -34,28 +37,29 @@ Work = Callable[[], Any]
 # names of both trees -------------------------------------------------------------------------------------------------
 
 
-def look_for(name: str, *modules: str) -> Any:
-    """Return a name from the first of these modules that has it: modules have moved between the trees."""
-    for module in modules:
+def look_for(*places: str) -> Any:
+    """Return the first of these that exists, each a ``module:name``: names have moved between the trees."""
+    for place in places:
+        module, name = place.split(":")
         try:
             return getattr(import_module(module), name)
         except (ImportError, AttributeError):
             continue
-    raise SystemExit(f"found {name} in none of {', '.join(modules)}; add its module to benchmarks/old_and_new.py")
+    raise SystemExit(f"found none of {', '.join(places)}; add its new place to benchmarks/old_and_new.py")
 
 
 @cache
 def corpus(name: str) -> Any:
-    return look_for("load_dataset", "tfcr.data")(name)
+    return look_for("tfcr.data:load_dataset", "tfcr.corpus:load_dataset", "tfcr.corpus.named:load_dataset")(name)
 
 
 def vector_file(name: str) -> str:
-    folders = look_for("data_folders", "tfcr.system.files", "tfcr.storage")()
+    folders = look_for("tfcr.system.files:data_folders", "tfcr.files:data_folders")()
     return str(next(path for folder in folders if (path := folder / "embeddings" / name).exists()))
 
 
 def classifier(preset: str, **parameters: Any) -> Any:
-    return look_for("TfcrClassifier", "tfcr").from_preset(preset, **parameters)
+    return look_for("tfcr:TfcrClassifier").from_preset(preset, **parameters)
 
 
 def newsgroups() -> tuple[list[str], Any, list[str]]:
@@ -69,13 +73,13 @@ def newsgroups() -> tuple[list[str], Any, list[str]]:
 
 
 def counting() -> Work:
-    count_words = look_for("count_words", "tfcr.text.documents", "tfcr.documents")
+    count_words = look_for("tfcr.text.documents:count_words", "tfcr.documents:count_words")
     texts = [text for name in ("20ng", "semeval", "emoji") for text in corpus(name).texts]
     return lambda: count_words(texts)
 
 
 def document_vectors() -> Work:
-    vectorizer = look_for("WeightedEmbeddingVectorizer", "tfcr")(
+    vectorizer = look_for("tfcr:WeightedEmbeddingVectorizer")(
         embeddings=vector_file(GOOGLE_NEWS), scheme="tfcr-log", tokenizer="words"
     )
     texts = corpus("20ng").texts
@@ -85,15 +89,11 @@ def document_vectors() -> Work:
 
 
 def head(name: str) -> Work:
-    heads = ("tfcr.heads", "tfcr.heads.base")
-    make_targets, resolve_head = look_for("make_targets", *heads), look_for("resolve_head", *heads)
-    dense = look_for("DenseFeatures", "tfcr.features.matrix", "tfcr.features", "tfcr.matrices")
-    random = np.random.default_rng(0)
-    classes = random.integers(0, 20, 8000)
-    X = random.normal(size=(8000, 1501)).astype(np.float32)
-    X += 0.5 * random.normal(size=(20, 1501)).astype(np.float32)[classes]
-    X /= np.sqrt(np.einsum("ij,ij->i", X, X).mean())
-    X[:, -1] = 1
+    make_targets = look_for("tfcr.heads:make_targets", "tfcr.heads.base:make_targets")
+    resolve_head = look_for("tfcr.heads:resolve_head", "tfcr.heads.base:resolve_head")
+    dense = look_for("tfcr.features.matrix:DenseFeatures", "tfcr.features:HeldFeatures")
+    stored = np.load(os.environ["TFCR_BENCH_FEATURES"])
+    X, classes = stored["X"], stored["classes"]
     targets = make_targets(classes, np.arange(20), np.ones(len(classes)), "balanced")
     return lambda: resolve_head(name, C=1.0).solve(dense(X), targets, list(range(20)))
 
@@ -111,7 +111,7 @@ def predicting(preset: str, **parameters: Any) -> Work:
 
 
 def loading() -> Work:
-    embeddings = look_for("Embeddings", "tfcr")
+    embeddings = look_for("tfcr:Embeddings")
     path = vector_file(GLOVE)
     embeddings.load(path)
     return lambda: embeddings.load(path)["the"]
@@ -119,7 +119,7 @@ def loading() -> Work:
 
 def first_prediction() -> Work:
     """Load a model and predict one text; nothing was run before in this process."""
-    load = look_for("load", "tfcr")
+    load = look_for("tfcr:load")
     return lambda: load(os.environ["TFCR_BENCH_MODEL"]).predict(["is the printer of the space shuttle broken"])
 
 
@@ -130,26 +130,51 @@ def command(*arguments: str) -> Work:
     )
 
 
+def save_features() -> Work:
+    """Keep the scaled features of 8,000 posts, 20 classes × 100 dimensions, and a last column of 1."""
+    train, labels, _ = newsgroups()
+    vectorizer = look_for("tfcr:WeightedEmbeddingVectorizer")(embeddings=vector_file(GLOVE), scheme="tfcr-log")
+    features = vectorizer.fit_transform(train[:8000], labels[:8000])
+    features -= features.mean(axis=0)
+    features /= np.sqrt(np.einsum("ij,ij->i", features, features).mean())
+    X = np.ones((len(features), features.shape[1] + 1), np.float32)
+    X[:, :-1] = features
+    classes = np.unique(labels[:8000], return_inverse=True)[1]
+    return lambda: np.savez(os.environ["TFCR_BENCH_FEATURES"], X=X, classes=classes)
+
+
+def save_model() -> Work:
+    """Keep a model of each tree's own."""
+    texts, labels = corpus("davidson").texts[:5000], np.array(corpus("davidson").labels)[:5000]
+    model = classifier("fast", random_state=0).fit(texts, labels)
+    return lambda: model.save(os.environ["TFCR_BENCH_MODEL"])
+
+
 WORDS = {"tokenizer": "words"}
 ROWS: dict[str, Callable[[], Work]] = {
     "counting": counting,
-    "document vectors": document_vectors,
-    "head svm": lambda: head("svm"),
-    "head lr": lambda: head("lr"),
-    "train fast, agnews": lambda: training("fast", "agnews"),
-    "train fast, davidson": lambda: training("fast", "davidson"),
-    "train best, agnews": lambda: training("best", "agnews"),
-    "predict 20ng, weight-averaged": lambda: predicting("paper", **WORDS),
-    "predict 20ng, own blocks": lambda: predicting("paper", blocks="own", **WORDS),
-    "predict 20ng, summed": lambda: predicting("paper", averaging="sum", **WORDS),
-    "predict 20ng, best": lambda: predicting("best"),
-    "loading vectors, cached": loading,
-    "first prediction": first_prediction,
-    "tfcr --help": lambda: command("--help"),
-    "tfcr demo": lambda: command("demo"),
+    "vectors": document_vectors,
+    "svm": lambda: head("svm"),
+    "lr": lambda: head("lr"),
+    "fast-agnews": lambda: training("fast", "agnews"),
+    "fast-davidson": lambda: training("fast", "davidson"),
+    "best-agnews": lambda: training("best", "agnews"),
+    "predict-weights": lambda: predicting("paper", **WORDS),
+    "predict-own": lambda: predicting("paper", blocks="own", **WORDS),
+    "predict-sum": lambda: predicting("paper", averaging="sum", **WORDS),
+    "predict-best": lambda: predicting("best"),
+    "loading": loading,
+    "first-prediction": first_prediction,
+    "help": lambda: command("--help"),
+    "demo": lambda: command("demo"),
 }
-FRESH = {"first prediction", "tfcr --help", "tfcr demo"}
-"""Rows that are about a fresh process: nothing is run before."""
+PREPARATIONS: dict[str, tuple[Callable[[], Work], set[str]]] = {
+    "save-features": (save_features, {"svm", "lr"}),
+    "save-model": (save_model, {"first-prediction"}),
+}
+"""What is made beforehand, and the rows that need it."""
+FRESH = {"first-prediction", "help", "demo", *PREPARATIONS}
+"""Rows that are run once, in a fresh process."""
 
 
 # measuring -----------------------------------------------------------------------------------------------------------
@@ -158,7 +183,7 @@ FRESH = {"first prediction", "tfcr --help", "tfcr demo"}
 def measure(row: str) -> float:
     """Return the CPU seconds of a row, those of child processes included."""
     warnings.simplefilter("ignore")
-    work = ROWS[row]()
+    work = PREPARATIONS[row][0]() if row in PREPARATIONS else ROWS[row]()
     if row not in FRESH:
         work()
     before = cpu_seconds()
@@ -172,14 +197,14 @@ def cpu_seconds() -> float:
 
 
 def sample(row: str, source: Path, folder: Path) -> float:
-    """Measure a row in a process that imports the library from `source`."""
-    cache = folder / source.resolve().parent.name
+    """Measure a row in a process that imports the library from `source`; the folder is that of the tree alone."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(source.resolve()),
-        "TFCR_CACHE": str(cache),  # the trees must not share files that they wrote
-        "NUMBA_CACHE_DIR": str(cache / "numba"),
-        "TFCR_BENCH_MODEL": str(cache / "model"),
+        "TFCR_CACHE": str(folder),  # the trees must not share files that they wrote
+        "NUMBA_CACHE_DIR": str(folder / "numba"),
+        "TFCR_BENCH_MODEL": str(folder / "model"),
+        "TFCR_BENCH_FEATURES": str(folder.parent / "features.npz"),
     }
     done = subprocess.run(
         [sys.executable, __file__, "--measure", row], check=False, capture_output=True, text=True, env=environment
@@ -189,39 +214,34 @@ def sample(row: str, source: Path, folder: Path) -> float:
     return float(json.loads(done.stdout.splitlines()[-1]))
 
 
-def prepare(source: Path, folder: Path) -> None:
-    """Train the model of the row `first prediction`, and fill the caches."""
-    sample("save a model", source, folder)
-
-
-def save_model() -> Work:
-    texts, labels = corpus("davidson").texts[:5000], np.array(corpus("davidson").labels)[:5000]
-    model = classifier("fast", random_state=0).fit(texts, labels)
-    return lambda: model.save(os.environ["TFCR_BENCH_MODEL"])
-
-
-def compare(row: str, sources: list[Path], samples: int, folder: Path) -> str:
+def compare(row: str, trees: list[tuple[Path, Path]], samples: int) -> str:
     """Return a row of the table."""
+    if row in FRESH:
+        for tree in trees:
+            sample(row, *tree)  # code is compiled, and files are in the cache
     seconds: list[list[float]] = [[], []]
     for turn in range(samples):
         for number in (0, 1) if turn % 2 == 0 else (1, 0):  # neither tree always comes second
-            seconds[number].append(sample(row, sources[number], folder))
+            seconds[number].append(sample(row, *trees[number]))
     old, new = map(min, seconds)
     flag = "slower" if new / old > SLOWER else ""
     return f"| {row} | {old:.3f} | {new:.3f} | {new / old:.2f} | {flag} |"
 
 
 def main(old: Path, new: Path, rows: list[str], samples: int) -> int:
+    for source in (old, new):
+        if not (source / "tfcr" / "__init__.py").exists():
+            raise SystemExit(f"found no tfcr in {source}; expected the folder src of a checkout")
     lines = []
     with tempfile.TemporaryDirectory() as folder:
-        for number, source in enumerate((old, new)):
-            if not (source / "tfcr" / "__init__.py").exists():
-                raise SystemExit(f"found no tfcr in {source}; expected the folder src of a checkout")
-            if "first prediction" in rows:
-                prepare(source, Path(folder) / str(number))
+        trees = [(source, Path(folder) / name) for source, name in ((old, "old"), (new, "new"))]
+        for preparation, (_, needed_by) in PREPARATIONS.items():
+            if needed_by & set(rows):
+                for tree in trees:
+                    sample(preparation, *tree)
         print("| row | old, CPU s | new, CPU s | new / old | |\n|---|---|---|---|---|", flush=True)
         for row in rows:
-            lines.append(compare(row, [old, new], samples, Path(folder)))
+            lines.append(compare(row, trees, samples))
             print(lines[-1], flush=True)
     return int(any("slower" in line for line in lines))
 
@@ -230,7 +250,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=Path, nargs="?")
     parser.add_argument("new", type=Path, nargs="?", default=Path(__file__).parents[1] / "src")
-    parser.add_argument("--rows", type=lambda text: text.split(","), default=list(ROWS), help="; ".join(ROWS))
+    parser.add_argument("--rows", type=lambda text: text.split(","), default=list(ROWS), help=", ".join(ROWS))
     parser.add_argument("--samples", type=int, default=9)
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     asked = parser.parse_args()
