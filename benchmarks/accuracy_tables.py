@@ -8,19 +8,23 @@ import numpy as np
 from measuring import versions
 from systems import SYSTEMS
 
+from tfcr import PRESETS
 from tfcr.experiment.results.statistics import corrected_resampled_t
-from tfcr.experiment.results.store import CellResult, FoldRow
+from tfcr.experiment.results.store import CellResult, FoldResult
 
 BASELINE = "tfidf"
+IN_DOMAIN = "-w2v"
+"""What the column of a system with in-domain word2vec ends in."""
+COLUMNS = (*SYSTEMS, f"best{IN_DOMAIN}")
 TIMES = (("train", "cpu"), ("train", "wall"), ("predict", "cpu"), ("predict", "wall"))
 
 Scores = dict[str, dict[str, CellResult]]
-"""By dataset and system; only cells with a finished fold."""
+"""By dataset and column; only cells with a finished fold."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """By how many points one system is above another on the folds that both have; p where there are several."""
+    """By how many points one system is above another on the folds that both have; p if there are several."""
 
     points: float
     p: float | None
@@ -30,15 +34,31 @@ class Difference:
         return f"{self.points:+.2f} | {'' if self.p is None else f'{self.p:.3f}'}"
 
 
-def collect(found: Iterable[CellResult], wanted: Mapping[str, int]) -> Scores:
-    """Return the results of these cells, in the order of their keys; of each the first folds that are wanted."""
-    by_key = {result.cell.key: result for result in found}
-    scores: Scores = {}
-    for key, first in wanted.items():
-        if key in by_key and (folds := tuple(row for row in by_key[key].folds if row.fold < first)):
-            cell = by_key[key].cell
-            scores.setdefault(cell.dataset, {})[cell.scheme] = CellResult(cell, first, folds)
-    return scores
+def collect(
+    found: Iterable[CellResult],
+    folds: Mapping[str, tuple[int, int]],
+    systems: Sequence[str],
+    size: int | None,
+    thin: float | None,
+) -> Scores:
+    """Return the newest results by dataset and column; `folds` are those of each dataset, and how many are wanted."""
+    newest: dict[tuple[str, str], CellResult] = {}
+    for result in found:
+        cell, settings = result.cell, result.cell.settings
+        n_folds, first = folds.get(cell.dataset, (0, 0))
+        rows = tuple(row for row in result.folds if row.fold < first)
+        if rows and (settings.folds, settings.size, settings.thin) == (n_folds, size, thin):
+            column = cell.scheme + (IN_DOMAIN if settings.word2vec else "")
+            newest[cell.dataset, column] = CellResult(cell, first, rows)
+    return {
+        dataset: {name: newest[dataset, name] for name in systems if (dataset, name) in newest}
+        for dataset in folds
+        if any(known == dataset for known, _ in newest)
+    }
+
+
+def is_ours(column: str) -> bool:
+    return column.removesuffix(IN_DOMAIN) in PRESETS
 
 
 def mean_of(result: CellResult) -> float:
@@ -70,7 +90,7 @@ def markdown_of(scores: Scores, title: str) -> str:
         table(["dataset", "system", f"to `{BASELINE}`", "p", "best peer", "to it", "p"], comparison_rows(scores)),
         f"Average difference to `{BASELINE}`, in points:",
         table(["system", "points", "datasets"], average_rows(scores)),
-        "Seconds a fold, picking included:",
+        "Seconds per fold, picking included:",
         table(["dataset", "system", *(f"{part}, {by}" for part, by in TIMES)], time_rows(scores)),
         f"Versions: {shown}.",
     ]
@@ -83,8 +103,8 @@ def table(header: Sequence[str], rows: Iterable[str]) -> str:
 
 
 def systems_of(scores: Scores) -> list[str]:
-    """Return the systems that have results, in the order of SYSTEMS."""
-    return [name for name in SYSTEMS if any(name in row for row in scores.values())]
+    """Return the columns that have results, in the order of COLUMNS."""
+    return [name for name in COLUMNS if any(name in row for row in scores.values())]
 
 
 def score_rows(scores: Scores) -> Iterable[str]:
@@ -96,14 +116,14 @@ def score_rows(scores: Scores) -> Iterable[str]:
 
 def _score(result: CellResult, best: bool) -> str:
     mean = f"{mean_of(result):.4f}"
-    spread = np.std([row.macro_f1 for row in result.folds])
+    std = np.std([row.macro_f1 for row in result.folds])
     done = "" if len(result.folds) == result.wanted else f" ({len(result.folds)} of {result.wanted} folds)"
-    return f"{f'**{mean}**' if best else mean} ± {spread:.4f}{done}"
+    return f"{f'**{mean}**' if best else mean} ± {std:.4f}{done}"
 
 
 def comparison_rows(scores: Scores) -> Iterable[str]:
     for dataset, row in scores.items():
-        peers = {name: result for name, result in row.items() if not SYSTEMS[name].ours}
+        peers = {name: result for name, result in row.items() if not is_ours(name)}
         best = max(peers, key=lambda name: mean_of(peers[name]), default=None)
         for name in (name for name in row if name not in peers):
             against = [compare(row[name], peers[peer]) if peer in peers else None for peer in (BASELINE, best)]
@@ -126,7 +146,7 @@ def time_rows(scores: Scores) -> Iterable[str]:
             yield " | ".join([dataset, name, *(f"{value:.2f}" for value in seconds.values())])
 
 
-def mean_seconds(folds: Sequence[FoldRow]) -> dict[str, float]:
+def mean_seconds(folds: Sequence[FoldResult]) -> dict[str, float]:
     return {f"{part} {by}": float(np.mean([row.details[part][by] for row in folds])) for part, by in TIMES}
 
 
@@ -140,7 +160,7 @@ def data_of(scores: Scores) -> list[Mapping[str, Any]]:
             "folds": {row.fold: row.macro_f1 for row in result.folds},
             "picked": {row.fold: row.details["picked"] for row in result.folds},
             "seconds": mean_seconds(result.folds),
-            "settings": result.cell.settings,
+            "settings": result.cell.settings.to_json(),
         }
         for dataset, row in scores.items()
         for name, result in row.items()

@@ -20,13 +20,15 @@ from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
 from tfcr.data import ReadOptions
+from tfcr.decision import confusion_matrix, macro_f1
+from tfcr.experiment.plan.corpora import CorpusPlan
 from tfcr.experiment.plan.folds import Split, cut_folds
 from tfcr.experiment.plan.profiles import PROFILES
 from tfcr.experiment.plan.request import Word2Vec
-from tfcr.experiment.results.scoring import macro_f1
-from tfcr.experiment.run.corpora import CorpusPlan, PreparedCorpus, open_corpus, prepare_corpus
-from tfcr.experiment.run.trial import FoldData, count_training, weigh
-from tfcr.experiment.run.vectors import PrepareVectors, WordVectors, open_vectors, plan_vectors
+from tfcr.experiment.plan.vectors import plan_vectors
+from tfcr.experiment.run.corpora import PreparedCorpus, open_corpus, prepare_corpus
+from tfcr.experiment.run.features import FoldFeatures, count_training, weigh
+from tfcr.experiment.run.vectors import PrepareVectors, WordVectors, open_vectors
 from tfcr.heads import resolve_head
 from tfcr.system.hardware import memory_limit
 from tfcr.text.tokenizers import TOKENIZERS
@@ -36,10 +38,10 @@ Weights = dict[str, dict[str, float]]
 
 def main(dataset: str, scheme: str, sample: int, dimensions: int, folds: int) -> None:
     plan = CorpusPlan(dataset, ReadOptions(), "paper", sample, 0, folds)
-    facts = prepare_corpus(plan)
-    wanted = plan_vectors("w2v", Word2Vec(dimensions=dimensions), plan, facts, None)
+    handle = prepare_corpus(plan)
+    wanted = plan_vectors("w2v", Word2Vec(dimensions=dimensions), plan, handle, None)
     list(PrepareVectors(wanted).work())
-    corpus = open_corpus(facts.entry)
+    corpus = open_corpus(handle.entry)
     split = cut_folds(corpus.labels, corpus.groups, folds, 0)[0]
     vectors = open_vectors(wanted, corpus, split.train)
     print(f"{dataset}, {scheme}, one fold: {len(split.train)} documents to train on, {len(split.test)} to test")
@@ -64,18 +66,19 @@ def run_ours(
     times = [time.perf_counter()]
     blocks = weigh(record.scheme(scheme), count_training(corpus, split.train, record), vectors, record)
     times.append(time.perf_counter())
-    data = FoldData.of(corpus, split, blocks, record, memory_limit())
+    features = FoldFeatures.of(corpus, split, blocks, record, memory_limit())
     times.append(time.perf_counter())
-    confusion = data.confusion(resolve_head("svm", C=record.C))
+    predicted = features.predict(resolve_head("svm", C=record.C))
     times.append(time.perf_counter())
-    return np.diff(times).tolist(), macro_f1(confusion, corpus.classes.tolist())
+    confusion = confusion_matrix(corpus.labels[split.test], predicted, len(corpus.classes))
+    return np.diff(times).tolist(), macro_f1(confusion)
 
 
 def run_loop(corpus: PreparedCorpus, split: Split, vectors: WordVectors, scheme: str) -> tuple[list[float], float]:
     texts = corpus.texts()
     tokens = [TOKENIZERS["paper"](text) for text in texts]
     labels = corpus.classes[corpus.labels].tolist()
-    words = list(corpus.documents.words)
+    words = list(corpus.documents.vocabulary.words)
     known = {words[number]: vectors.vectors[number] for number in np.flatnonzero(vectors.found).tolist()}
     train, test = split.train.tolist(), split.test.tolist()
     times = [time.perf_counter()]

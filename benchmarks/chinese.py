@@ -1,8 +1,8 @@
-"""What people would pick for Chinese: TF-IDF of characters and pairs of characters with LinearSVC.
+"""What people would pick for Chinese: TF-IDF of characters and character bigrams with LinearSVC.
 
     python benchmarks/chinese.py
 
-On the folds of ``tfcr evaluate thucnews --cv 3``. The lower rows tell how far it is the tokens that make a difference.
+On the folds of ``tfcr evaluate thucnews --cv 3``. The lower rows show how much of the difference is due to the tokens.
 """
 
 import re
@@ -13,30 +13,31 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from tfcr.data import load_dataset
-from tfcr.evaluation import macro_f1, splits
+from tfcr.decision import macro_f1_of_labels
+from tfcr.evaluation import splits
 from tfcr.text.tokenizers import TOKENIZERS
 
-SIGNS = TOKENIZERS["symbols"]
+SYMBOLS = TOKENIZERS["symbols"]
 
 
 def with_spaces(text: str) -> list[str]:
     chunks = re.findall(r"\s+|\S+", text)
-    return [token for chunk in chunks for token in ([" "] if chunk.isspace() else SIGNS(chunk))]
+    return [token for chunk in chunks for token in ([" "] if chunk.isspace() else SYMBOLS(chunk))]
 
 
 def with_letters(text: str) -> list[str]:
-    return [letter for token in SIGNS(text) for letter in token]
+    return [letter for token in SYMBOLS(text) for letter in token]
 
 
 ROWS = {
     "characters": TfidfVectorizer(sublinear_tf=True, analyzer="char"),
-    "characters and pairs": TfidfVectorizer(sublinear_tf=True, analyzer="char", ngram_range=(1, 2)),
+    "characters and bigrams": TfidfVectorizer(sublinear_tf=True, analyzer="char", ngram_range=(1, 2)),
 } | {
-    f"{name} and pairs": TfidfVectorizer(
+    f"{name} and bigrams": TfidfVectorizer(
         sublinear_tf=True, tokenizer=tokens, token_pattern=None, lowercase=False, ngram_range=(1, 2)
     )
     for name, tokens in {
-        "tokens of signs": SIGNS,
+        "tokens of symbols": SYMBOLS,
         "these, spaces": with_spaces,
         "these, each letter of a word": with_letters,
     }.items()
@@ -50,7 +51,7 @@ def main() -> None:
         scores = []
         for train, test in splits(labels, None, 3, 0):
             peer = make_pipeline(vectorizer, LinearSVC()).fit(texts[train], labels[train])
-            scores.append(macro_f1(labels[test], peer.predict(texts[test])))
+            scores.append(macro_f1_of_labels(labels[test], peer.predict(texts[test])))
         print(f"{name}: {np.mean(scores):.3f} ± {np.std(scores):.3f}", flush=True)
 
 

@@ -21,10 +21,14 @@ def main(datasets: list[str]) -> None:
     print(f"| dataset | {' | '.join(SCHEMES)} | seconds |\n|---|{'---|' * (len(SCHEMES) + 1)}", flush=True)
     for dataset in datasets:
         began = time.perf_counter()
-        prepared = prepare(TfcrClassifier(embeddings=vectors), load_dataset(dataset))
+        prepared = prepare(
+            TfcrClassifier.from_preset("paper", tokenizer="words", embeddings=vectors), load_dataset(dataset)
+        )
         scores = []
         for scheme in SCHEMES:
-            model = TfcrClassifier(embeddings=vectors, scheme=scheme, head="ridge")
+            model = TfcrClassifier.from_preset(
+                "paper", tokenizer="words", embeddings=vectors, scheme=scheme, head="ridge"
+            )
             scores.append(cross_validate_prepared(model, prepared, folds=5).macro_f1)
             print(f"{dataset} {scheme} {scores[-1]:.3f}", file=sys.stderr, flush=True)
         cells = [f"**{score:.3f}**" if score == max(scores) else f"{score:.3f}" for score in scores]

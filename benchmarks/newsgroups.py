@@ -31,12 +31,13 @@ def main(names: list[str]) -> None:
         began = time.perf_counter()
         vectors = Embeddings.train(corpus.texts, seed=0)
         print(f"{vectors} trained in {time.perf_counter() - began:.0f} s", flush=True)
-    print("| scheme | macro-F1, mean of folds | spread | pooled | seconds |\n|---|---|---|---|---|", flush=True)
+    print("| scheme | macro-F1, mean of folds | std | pooled | seconds |\n|---|---|---|---|---|", flush=True)
     for name in names:
         if name == PEER:
             print(_row(name, make_pipeline(TfidfVectorizer(sublinear_tf=True), LinearSVC()), texts, labels), flush=True)
         else:
-            print(_row(name, TfcrClassifier(embeddings=vectors, scheme=name, head="svm"), texts, labels), flush=True)
+            model = TfcrClassifier.from_preset("paper", tokenizer="words", embeddings=vectors, scheme=name)
+            print(_row(name, model, texts, labels), flush=True)
 
 
 def _row(name: str, model: Any, texts: NDArray[np.object_], labels: NDArray[np.str_]) -> str:

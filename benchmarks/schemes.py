@@ -3,8 +3,8 @@
     python benchmarks/schemes.py
 
 First the vectors alone, to rank all of TRIALS; then what did best, in the whole preset `best`. Ten stratified folds,
-seed 0, the same for all; GloVe of 100 dimensions. Each score is kept in benchmarks/results/schemes.jsonl, so that a
-killed run goes on where it was: delete that file after changing a formula or the library. Writes
+seed 0, the same for all; GloVe of 100 dimensions. Trials run as cells of an experiment, into
+benchmarks/results/schemes.sqlite: a killed run can be resumed, and a change of this file runs all of them again. Writes
 benchmarks/results/schemes.md and .json.
 
 In the formulas, as in tfcr.schemes: df_c documents of class c hold word w, df all documents; |w_c| and |w| are its
@@ -12,13 +12,14 @@ occurrences; D_c and D are documents, N_c and N occurrences; K is the number of 
 A word that never occurs weighs 0, and so does what comes out below 0.
 """
 
-import json
+import hashlib
 import sys
 import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -30,14 +31,14 @@ from scipy.special import rel_entr
 from systems import GLOVE, vector_file
 
 from tfcr import SCHEMES, ClassCounts, Embeddings, TfcrClassifier
-from tfcr.data import load_dataset
+from tfcr.decision import Labels
 from tfcr.errors import TfcrWarning
-from tfcr.evaluation import macro_f1
-from tfcr.experiment.plan.folds import Split, cut_folds, sample_documents
+from tfcr.experiment import Reporter, Request, Results, TextSystem, VectorsChoice, open_results, run_experiment
+from tfcr.experiment.plan.parsing import parse_dataset
 from tfcr.experiment.results.statistics import corrected_resampled_t, holm
 from tfcr.features.parts import PARTS, Part, vector_blocks
 from tfcr.schemes import Scheme, Weights
-from tfcr.text.documents import CountedDocuments
+from tfcr.text.documents import CountedDocuments, count_terms
 
 Floats = NDArray[np.float64]
 
@@ -281,58 +282,77 @@ STAGES = (
 
 
 @dataclass(frozen=True)
-class Data:
-    """A dataset, counted, with its folds and vectors."""
+class TrialSystem(TextSystem):
+    """A trial of a stage."""
 
-    documents: CountedDocuments
-    labels: NDArray[np.str_]
-    folds: list[Split]
-    vectors: Embeddings
+    stage: str
+    trial: str
+    parts: tuple[str, ...]
+    needs_vectors: bool = True
 
-    @cached_property
-    def vectors_from_prefixes(self) -> Embeddings:
-        """The vectors, and those made of them."""
-        return add_prefixes(self.vectors, self.documents.without_bigrams().words)
+    @property
+    def name(self) -> str:
+        """The title of its column."""
+        return f"{self.stage}: {self.trial}"
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Its name and the source of all formulas."""
+        source = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:32]
+        return {"trial": self.trial, "parts": self.parts, "source": source}
 
-def read(dataset: str, parts: Sequence[str]) -> Data:
-    corpus = load_dataset(dataset)
-    kept = sample_documents(len(corpus), MOST_DOCUMENTS.get(dataset, len(corpus)), seed=0).tolist()
-    labels = np.array([str(corpus.labels[row]) for row in kept])
-    groups = [corpus.groups[row] for row in kept] if corpus.groups else None
-    model = TfcrClassifier.from_preset("best", parts=parts)
-    documents = model.count([corpus.texts[row] for row in kept])
-    return Data(documents, labels, cut_folds(labels, groups, FOLDS, seed=0), Embeddings.load(vector_file(GLOVE)))
-
-
-def run_fold(trial: Trial, parts: Sequence[str], data: Data, fold: Split) -> float:
-    """Train, predict, and return macro-F1."""
-    vectors = data.vectors_from_prefixes if trial.prefixes else data.vectors
-    second = {} if trial.second is None else {"second": second_part(trial.second)}
-    given = {"embeddings": vectors, "parts": (*parts, *second), "scheme": trial.scheme, **trial.settings}
-    model = TfcrClassifier.from_preset("best", random_state=0, **given)
-    train = data.documents.rows(fold.train)
-    with patch.dict(PARTS, second):  # a row more while it is fitted
-        model.fit_counted(train, data.labels[fold.train], np.ones(len(train)), vectors)
-    predicted, _ = model.predict_counted(data.documents.rows(fold.test))
-    return macro_f1(data.labels[fold.test], predicted)
+    def make(self, embeddings: Embeddings | None, seed: int) -> "TrialClassifier":
+        """Return the classifier."""
+        return TrialClassifier(TRIALS[self.trial], self.parts, embeddings, seed)
 
 
-def run_missing(stage: Stage, file: Path) -> dict[Key, float]:
-    """Run the folds that the file does not hold yet, and return the scores of all."""
-    lines = file.read_text().splitlines() if file.exists() else []
-    known = {Key(*key): score for key, score in map(json.loads, lines)}
+@dataclass
+class TrialClassifier:
+    """The preset `best`, changed as a trial says."""
+
+    trial: Trial
+    parts: tuple[str, ...]
+    embeddings: Embeddings | None
+    seed: int
+
+    def fit(self, texts: Sequence[str], labels: Labels) -> "TrialClassifier":
+        """Learn."""
+        vectors = self.embeddings
+        if self.trial.prefixes and vectors is not None:
+            vectors = add_prefixes(vectors, count_terms(texts, "symbols").vocabulary.words)
+        second = {} if self.trial.second is None else {"second": second_part(self.trial.second)}
+        given = {"parts": (*self.parts, *second), "scheme": self.trial.scheme, **self.trial.settings}
+        self._model = TfcrClassifier.from_preset("best", embeddings=vectors, random_state=self.seed, **given)
+        with patch.dict(PARTS, second):  # a row more while it is fitted
+            self._model.fit(texts, labels)
+        return self
+
+    def predict(self, texts: Sequence[str]) -> Labels:
+        """Return the class of each text."""
+        return self._model.predict(texts)
+
+
+def run_stage(stage: Stage, results: Results) -> dict[Key, float]:
+    """Run the missing folds of a stage, and return the scores of all."""
+    systems = tuple(TrialSystem(stage.title, trial, stage.parts) for trial in stage.trials)
+    reporter = Reporter(on_progress=lambda progress: print(progress.doing, file=sys.stderr, flush=True))
     scores = {}
-    for dataset in stage.datasets:
-        wanted = [key for trial in stage.trials for key in stage.keys(dataset, trial)]
-        data = read(dataset, stage.parts) if not known.keys() >= set(wanted) else None
-        for key in wanted:
-            if data is not None and key not in known:
-                known[key] = run_fold(TRIALS[key.trial], stage.parts, data, data.folds[key.fold])
-                with file.open("a") as kept:
-                    kept.write(json.dumps([key, known[key]]) + "\n")
-                print(*key, f"{known[key]:.4f}", file=sys.stderr, flush=True)
-            scores[key] = known[key]
+    for source, first in stage.datasets.items():
+        dataset = parse_dataset(source)
+        request = Request(
+            datasets=(dataset,),
+            embeddings=(VectorsChoice("glove", str(vector_file(GLOVE))),),
+            schemes=(),
+            systems=systems,
+            folds=FOLDS,
+            first_folds=first,
+            sample=MOST_DOCUMENTS.get(source, sys.maxsize),
+        )
+        run_experiment(request, results, reporter=reporter)
+        found = {result.cell.scheme: result for result in results.cells() if result.cell.dataset == dataset.name}
+        for system in systems:
+            for row in found[system.name].folds[:first]:
+                scores[Key(stage.title, source, system.trial, row.fold)] = row.macro_f1
     return scores
 
 
@@ -385,11 +405,12 @@ def main() -> None:
     warnings.simplefilter("ignore", TfcrWarning)  # few of the words of tweets have vectors
     measuring.RESULTS.mkdir(exist_ok=True)
     tables, kept = [], []
-    for stage in STAGES:
-        scores = run_missing(stage, measuring.RESULTS / "schemes.jsonl")
-        tables.append(table_of(stage, scores))
-        kept += [{**key._asdict(), "macro_f1": score} for key, score in scores.items()]
-        print(tables[-1], end="\n\n", flush=True)
+    with closing(open_results(measuring.RESULTS / "schemes.sqlite", make=True)) as results:
+        for stage in STAGES:
+            scores = run_stage(stage, results)
+            tables.append(table_of(stage, scores))
+            kept += [{**key._asdict(), "macro_f1": score} for key, score in scores.items()]
+            print(tables[-1], end="\n\n", flush=True)
     measuring.write_results("schemes", "\n\n".join(tables), kept)
 
 

@@ -35,7 +35,7 @@ from tfcr.heads import make_targets, resolve_head
 from tfcr.heads.newton import logistic_loss, squared_hinge_loss
 from tfcr.schemes import SCHEMES
 from tfcr.system.files import data_folders
-from tfcr.text.documents import count_words
+from tfcr.text.documents import count_terms
 from tfcr.text.tokenizers import TOKENIZERS, word_pattern
 from tfcr.transformers import WeightedEmbeddingVectorizer
 
@@ -56,10 +56,10 @@ def counting() -> Iterator[Contest]:
     texts = [text for name in ("20ng", "semeval", "emoji") for text in load_dataset(name).texts]
     peer = CountVectorizer(token_pattern=word_pattern().pattern, lowercase=True)
     theirs = peer.fit_transform(texts)
-    ours = count_words(texts)
-    assert list(ours.words) == peer.get_feature_names_out().tolist(), "other words"
+    ours = count_terms(texts)
+    assert list(ours.vocabulary.words) == peer.get_feature_names_out().tolist(), "other words"
     assert abs(ours.matrix - sp.csr_array(theirs)).sum() == 0, "other counts"
-    seconds = take_turns({"tfcr": lambda: count_words(texts), "CountVectorizer": lambda: peer.fit_transform(texts)})
+    seconds = take_turns({"tfcr": lambda: count_terms(texts), "CountVectorizer": lambda: peer.fit_transform(texts)})
     megabytes = sum(len(text.encode()) for text in texts) / 1e6
     yield Contest(
         f"tokenise and count, {len(texts):,} texts, {megabytes:.0f} MB (20ng, semeval, emoji), the same matrix",
@@ -97,7 +97,7 @@ def vectors() -> Iterator[Contest]:
             rows.append(np.concatenate(blocks))
         return np.array(rows)
 
-    documents = count_words(texts, vocabulary=vectorizer.words_)
+    documents = count_terms(texts, vocabulary=vectorizer.vocabulary_)
     np.testing.assert_allclose(vectorizer.vectors_of(documents), loop(), rtol=1e-3, atol=1e-4)
     ours = take_turns({"tfcr": lambda: vectorizer.vectors_of(documents)}, 9)
     theirs = take_turns({"a loop like the author's": loop}, 1)
@@ -260,7 +260,9 @@ def predict() -> Iterator[Contest]:
         "summed": ({"averaging": "sum"}, 4, 8),
     }
     models = {
-        name: TfcrClassifier(embeddings=glove, head="svm", **given).fit(train, labels[:9000])
+        name: TfcrClassifier.from_preset("paper", tokenizer="words", embeddings=glove, head="svm", **given).fit(
+            train, labels[:9000]
+        )
         for name, (given, _, _) in settings.items()
     }
     contestants: dict[str, Callable[[], Any]] = {name: partial(models[name].predict, test) for name in models}

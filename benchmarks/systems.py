@@ -1,17 +1,16 @@
 """What the accuracy benchmark compares, one row each in SYSTEMS: what people use today, and our presets.
 
-Peers pick their strength on an inner split of what they are trained on, by macro-F1, then train on all of it.
+Peers pick their regularisation strength on an inner split of their training documents, by macro-F1, then train on all.
 """
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from functools import cache, partial
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,55 +19,51 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from tfcr import PRESETS, Embeddings, TfcrClassifier
-from tfcr.evaluation import macro_f1
+from tfcr import PRESETS, Embeddings
+from tfcr.decision import Labels, macro_f1_of_labels
+from tfcr.experiment import System, TextSystem, resolve_system
 from tfcr.system.files import data_folders
-from tfcr.text.documents import count_words
+from tfcr.text.documents import count_terms
 from tfcr.text.tokenizers import TOKENIZERS
 
 GLOVE = "glove.6B.100d.subset.bin"
-IN_DOMAIN = "w2v"
 HELD_OUT = 0.2
-"""The share of each class that strengths are picked on."""
+"""The fraction of each class that strengths are picked on."""
 
-Labels = NDArray[Any]
 Rows = NDArray[np.int64]
 Choice = TypeVar("Choice")
 
 
-class Classifier(Protocol):
-    """Something that learns from texts."""
-
-    def fit(self, texts: Sequence[str], labels: Labels, /) -> Any:
-        """Learn."""
-
-    def predict(self, texts: Sequence[str], /) -> Labels:
-        """Return the class of each text."""
-
-
 @dataclass(frozen=True)
-class System:
-    """A row of the comparison.
+class Peer(TextSystem):
+    """What people use today.
 
     Attributes
     ----------
-    make
-        Makes the classifier.
-    parameters
-        What its results depend on, besides data and vectors.
-    vectors
-        The name of the file of vectors, ``w2v`` for those of the training texts, or None.
-    ours
-        Whether it is one of our presets.
+    name
+        The title of its column.
+    estimator, parameters
+        The class that fits and predicts, and what it is made with.
+    needs_vectors
+        Whether the class takes `embeddings`.
     revision
         Raised when the code gives other results with the same parameters, so that this row is run again.
     """
 
-    make: Callable[[], Classifier]
-    parameters: Mapping[str, Any]
-    vectors: str | None = None
-    ours: bool = False
+    name: str
+    estimator: Callable[..., Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    needs_vectors: bool = False
     revision: int = 1
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The parameters, those by default included."""
+        return {"peer": asdict(self.estimator(**self.parameters)), "name": self.name, "revision": self.revision}
+
+    def make(self, embeddings: Embeddings | None, seed: int) -> Any:
+        """Return the estimator."""
+        return self.estimator(**self.parameters, **({"embeddings": embeddings} if self.needs_vectors else {}))
 
 
 def vector_file(name: str) -> Path:
@@ -76,19 +71,11 @@ def vector_file(name: str) -> Path:
     return next(path for folder in data_folders() if (path := folder / "embeddings" / name).exists())
 
 
-@cache
-def vectors_digest(name: str | None) -> str | None:
-    """Return what tells vectors apart; those of the training texts follow from texts and parameters."""
-    if name in (None, IN_DOMAIN):
-        return name
-    return hashlib.sha256(vector_file(str(name)).read_bytes()).hexdigest()[:32]
-
-
 # picking -------------------------------------------------------------------------------------------------------------
 
 
 def inner_split(labels: Labels, seed: int = 0) -> tuple[Rows, Rows]:
-    """Return rows to learn from and rows to pick by: of each class a fifth, but never its only document."""
+    """Return rows to train on and rows to pick by: a fifth of each class, but never its only document."""
     random = np.random.default_rng(seed)
     held = np.zeros(len(labels), np.bool_)
     for label in np.unique(labels):
@@ -106,7 +93,11 @@ def pick_head(choices: Sequence[Choice], make: Callable[[Choice], Any], X: Any, 
     """Return the choice whose classifier does best on the inner split."""
     train, test = inner_split(labels)
     known, learned, asked = labels[test], X[train], X[test]
-    return pick(choices, lambda choice: macro_f1(known, make(choice).fit(learned, labels[train]).predict(asked)))
+
+    def score(choice: Choice) -> float:
+        return macro_f1_of_labels(known, make(choice).fit(learned, labels[train]).predict(asked))
+
+    return pick(choices, score)
 
 
 # peers ---------------------------------------------------------------------------------------------------------------
@@ -114,9 +105,9 @@ def pick_head(choices: Sequence[Choice], make: Callable[[Choice], Any], X: Any, 
 
 @dataclass
 class TfidfSvm:
-    """TF-IDF of words, or of words and pairs of words, and a linear SVM; strength and class weights are picked.
+    """TF-IDF of words, or of words and bigrams, and a linear SVM; C and class weights are picked.
 
-    Where classes are uneven, balanced weights win by several points on some datasets and lose on others.
+    If classes are uneven, balanced weights win by several points on some datasets and lose on others.
     """
 
     longest: int = 1
@@ -129,7 +120,7 @@ class TfidfSvm:
     def fit(self, texts: Sequence[str], labels: Labels) -> "TfidfSvm":
         """Learn."""
         self._words = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, self.longest))
-        X = self._words.fit_transform(texts)  # no label is seen here, so that the inner split may share it
+        X = self._words.fit_transform(texts)  # it sees no labels, so that the inner split may share it
         # liblinear's own default, at half the cost: the same scores to a few hundredths of a point
         self.picked = pick_head(self.choices, partial(self._svm, tol=self.picking_tolerance), X, labels)
         self._head = self._svm(self.picked).fit(X, labels)
@@ -149,12 +140,11 @@ class TfidfSvm:
 class MeanLogistic:
     """The mean of the words' vectors, standardised, and logistic regression."""
 
-    vectors: str
+    embeddings: Embeddings | None = None
     choices: tuple[tuple[str | None, float], ...] = tuple(product((None, "balanced"), (0.03, 0.3)))
 
     def fit(self, texts: Sequence[str], labels: Labels) -> "MeanLogistic":
         """Learn."""
-        self._embeddings = Embeddings.load(vector_file(self.vectors))
         self._scale = StandardScaler()
         X = self._scale.fit_transform(self._means(texts))
         self.picked = pick_head(self.choices, self._logistic, X, labels)
@@ -166,9 +156,11 @@ class MeanLogistic:
         return np.asarray(self._head.predict(self._scale.transform(self._means(texts))))
 
     def _means(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        documents = count_words(texts)
-        found = self._embeddings.rows(documents.words) >= 0
-        sums = documents.matrix @ self._embeddings.of_words(documents.words)
+        if self.embeddings is None:
+            raise ValueError("found no embeddings")
+        documents = count_terms(texts)
+        found = self.embeddings.rows(documents.vocabulary.words) >= 0
+        sums = documents.matrix @ self.embeddings.of_words(documents.vocabulary.words)
         return np.asarray(sums / np.maximum(documents.matrix @ found.astype(np.float32), 1)[:, None], np.float32)
 
     @staticmethod
@@ -181,9 +173,9 @@ class MeanLogistic:
 class FastText:
     """fastText on lower-cased words; epochs, learning rate and longest n-gram are picked.
 
-    Each of its threads, at most ten, sets a tenth of the word vectors before training. With fewer threads the others
-    are what the memory held before: zeros, NaN, or the vectors of the last training, and scores fall. So it gets ten,
-    though threads make two trainings differ a little.
+    Each of its threads, at most ten, initialises a tenth of the word vectors. With fewer threads the rest holds what
+    was in memory before: zeros, NaN, or the vectors of the last training, and scores fall. So it gets ten, though
+    threads make two trainings differ a little.
     """
 
     choices: tuple[tuple[int, float, int], ...] = ((5, 0.1, 1), (5, 0.5, 1), (25, 0.5, 1), (5, 0.5, 2))
@@ -197,7 +189,7 @@ class FastText:
 
         def score(choice: tuple[int, float, int]) -> float:
             self._model = self._train(choice, lines[train].tolist(), numbers[train])
-            return macro_f1(numbers[test], self._numbers(lines[test].tolist()))
+            return macro_f1_of_labels(numbers[test], self._numbers(lines[test].tolist()))
 
         self.picked = pick(self.choices, score)
         self._model = self._train(self.picked, lines.tolist(), numbers)
@@ -233,28 +225,13 @@ def _lines(texts: Sequence[str]) -> list[str]:
 # the table -----------------------------------------------------------------------------------------------------------
 
 
-def _peer(classifier: Callable[..., Any], vectors: str | None = None, **given: Any) -> System:
-    make = partial(classifier, **({"vectors": vectors} if vectors else {}), **given)
-    return System(make, asdict(make()), vectors)
-
-
-REVISIONS = {"paper": 4, "fast": 5, "best": 4}
-
-
-def _preset(name: str, vectors: str) -> System:
-    def make() -> Classifier:
-        source = vectors if vectors == IN_DOMAIN else str(vector_file(vectors))
-        found: Classifier = TfcrClassifier.from_preset(name, embeddings=source, random_state=0)
-        return found
-
-    return System(make, {"preset": PRESETS[name], "random_state": 0}, vectors, ours=True, revision=REVISIONS[name])
-
-
 SYSTEMS: dict[str, System] = {
-    "tfidf": _peer(TfidfSvm),
-    "tfidf-bigrams": _peer(TfidfSvm, longest=2),
-    "mean+lr": _peer(MeanLogistic, GLOVE),
-    "fasttext": _peer(FastText),
-    **{name: _preset(name, GLOVE) for name in PRESETS},
-    **{f"{name}-w2v": _preset(name, IN_DOMAIN) for name in ("best",) if name in PRESETS},
+    system.name: system
+    for system in (
+        Peer("tfidf", TfidfSvm),
+        Peer("tfidf-bigrams", TfidfSvm, {"longest": 2}),
+        Peer("mean+lr", MeanLogistic, needs_vectors=True),
+        Peer("fasttext", FastText),
+        *map(resolve_system, PRESETS),
+    )
 }

@@ -29,7 +29,7 @@ def main() -> None:
         for name in NAMES:
             scores = []
             for train, test in folds:
-                model = TfcrClassifier(embeddings=vectors, tokenizer=name, head="ridge")
+                model = TfcrClassifier.from_preset("paper", embeddings=vectors, tokenizer=name, head="ridge")
                 predicted = model.fit(texts[train], labels[train]).predict(texts[test])
                 scores.append(f1_score(labels[test], predicted, average="macro"))
             cells.append(f"{np.mean(scores):.3f} ± {np.std(scores):.3f}")

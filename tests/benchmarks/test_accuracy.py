@@ -1,4 +1,4 @@
-"""The machinery of benchmarks/accuracy.py on a tiny dataset: folds, what is kept, what is printed."""
+"""benchmarks/accuracy.py on a tiny dataset: what is run, what is kept, what is printed."""
 
 import importlib
 import json
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.conftest import random_corpus
+from tests.conftest import random_corpus, random_vectors
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -18,7 +18,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.setattr(importlib.import_module("measuring"), "RESULTS", tmp_path)
-    monkeypatch.setattr(importlib.import_module("accuracy_folds"), "warm_up", lambda: None)  # nothing here needs it
+    monkeypatch.setattr(importlib.import_module("accuracy"), "warm_up", lambda: None)  # nothing here needs it
     return importlib.import_module
 
 
@@ -37,7 +37,7 @@ def test_a_fold_is_run_once_and_comes_into_the_tables(
     printed = capsys.readouterr()
     assert "fold 1" not in printed.err
     assert printed.err.count("fold 2") == 2
-    assert f"| {source} | **1.0000** ± 0.0000 | 1.0000 ± 0.0000 |" in printed.out
+    assert "| tiny.csv | **1.0000** ± 0.0000 | 1.0000 ± 0.0000 |" in printed.out
     run([*given, "--folds", "2/3", "--size", "20", "--thin"])
     assert capsys.readouterr().err.count("fold 1") == 2  # another training part is another cell
 
@@ -47,10 +47,41 @@ def test_a_fold_is_run_once_and_comes_into_the_tables(
     assert (tmp_path / "accuracy-20-thin.md").exists()
 
 
-def test_training_parts_of_small_classes(modules: Any) -> None:
+def test_which_requests_are_made(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    accuracy = modules("accuracy")
+    monkeypatch.setattr(accuracy, "vector_file", Path)
+    given = ["--datasets", "agnews,emoji", "--systems", "tfidf,best,best-w2v", "--size", "9", "--thin"]
+    requests = list(accuracy.requests(accuracy.parse(given)))
+    assert [(request.datasets[0].name, request.first_folds, request.folds) for request in requests] == [
+        *[("agnews", 10, 10)] * 2,
+        *[("emoji", 3, 10)] * 2,
+    ]
+    glove, in_domain, *_ = requests
+    assert [system.name for system in glove.systems] == ["tfidf", "best"]
+    assert glove.embeddings[0].source == "glove.6B.100d.subset.bin"
+    assert ([system.name for system in in_domain.systems], in_domain.embeddings[0].source) == (["best"], "w2v")
+    assert in_domain.word2vec.trained_on == "train"
+    assert {(request.sizes, request.thin) for request in requests} == {((9,), 0.02)}
+    for request in requests:
+        request.check()
+
+
+@pytest.mark.parametrize("name", ["tfidf", "tfidf-bigrams", "mean+lr"])
+def test_every_peer_learns(name: str, modules: Any) -> None:
+    corpus = random_corpus(90)
+    system = modules("systems").SYSTEMS[name]
+    model = system.make(random_vectors(corpus) if system.needs_vectors else None, 0)
+    assert (model.fit(corpus.texts, np.array(corpus.labels)).predict(corpus.texts) == corpus.labels).mean() > 0.75
+    assert json.loads(json.dumps(system.settings))["peer"]["choices"]
+
+
+def test_every_system_has_its_own_settings(modules: Any) -> None:
+    systems = modules("systems").SYSTEMS.values()
+    assert len({json.dumps(system.settings) for system in systems}) == len(systems)
+
+
+def test_the_inner_split(modules: Any) -> None:
     labels = np.repeat(["a", "b", "c", "d"], [100, 100, 100, 1])
-    kept = modules("accuracy_folds").thin_out(np.arange(300), labels[:300], seed=0, fold=0)
-    assert [int((labels[kept] == label).sum()) for label in "abc"] == [100, 14, 2]  # 1, √.02, .02
     train, test = modules("systems").inner_split(labels)
     assert sorted([*train, *test]) == list(range(301))
     assert [int((labels[test] == label).sum()) for label in "abcd"] == [20, 20, 20, 0]

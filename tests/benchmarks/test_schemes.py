@@ -2,10 +2,12 @@
 
 import importlib
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.feature_selection import chi2
 from sklearn.metrics import mutual_info_score
@@ -14,7 +16,8 @@ from tests.conftest import random_corpus
 from tfcr import ClassCounts, Embeddings
 from tfcr.features.parts import PARTS
 from tfcr.schemes import compute_weights
-from tfcr.text.documents import count_words
+from tfcr.text.documents import count_terms
+from tfcr.text.vocabulary import Vocabulary
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 CORPUS = random_corpus(60)
@@ -28,8 +31,8 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 
 def counted(texts: list[str], labels: list[str], more: tuple[str, ...] = ()) -> ClassCounts:
-    documents = count_words(texts)
-    return ClassCounts.from_documents(documents.over([*documents.words, *more]), labels)
+    documents = count_terms(texts)
+    return ClassCounts.from_documents(documents.over(Vocabulary([*documents.vocabulary.words, *more])), labels)
 
 
 def test_every_scheme_keeps_the_contract(module: Any) -> None:
@@ -42,7 +45,7 @@ def test_every_scheme_keeps_the_contract(module: Any) -> None:
 
 
 def test_chi_square_and_information_gain_as_scikit_learn_has_them(module: Any) -> None:
-    documents = count_words(CORPUS.texts)
+    documents = count_terms(CORPUS.texts)
     held = documents.matrix.toarray() > 0
     labels = np.array(CORPUS.labels)
     counts = counted(CORPUS.texts, CORPUS.labels)
@@ -94,28 +97,30 @@ def test_a_word_without_a_vector_gets_that_of_its_longest_prefix(module: Any) ->
     assert module.add_prefixes(vectors, ["print"]) is vectors
 
 
-def test_a_killed_run_goes_on(
+def test_a_killed_run_is_resumed(
     module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    source = tmp_path / "tiny.csv"
+    pl.DataFrame({"text": CORPUS.texts, "label": CORPUS.labels}).write_csv(source)
     words = sorted(set(" ".join(CORPUS.texts).split()))
     vectors = Embeddings.from_arrays(words, np.random.default_rng(0).normal(size=(len(words), 4)))
     vectors.save(tmp_path / "vectors.bin")
     trials = ("tfcr-log", "log-odds", "vectors from prefixes", "tfcr-log beside tftrr")
-    stage = module.Stage("Tiny", ("vectors",), {"tiny": 2}, trials)
+    stage = module.Stage("Tiny", ("vectors",), {str(source): 2}, trials)
     monkeypatch.setattr(module, "vector_file", lambda name: tmp_path / "vectors.bin")
-    monkeypatch.setattr(module, "load_dataset", lambda name: CORPUS)
     monkeypatch.setattr(module, "STAGES", (stage,))
     before = set(PARTS)
 
     module.main()
     first = capsys.readouterr()
-    assert first.err.count("Tiny tiny") == 8
+    assert first.err.count(" fold ") == 8
     assert set(PARTS) == before
-    kept = tmp_path / "schemes.jsonl"
-    kept.write_text("".join(kept.read_text().splitlines(keepends=True)[:-3]))  # the last folds are lost
+    with sqlite3.connect(tmp_path / "schemes.sqlite") as connection:  # the last folds are lost
+        connection.execute("DELETE FROM folds WHERE rowid IN (SELECT rowid FROM folds ORDER BY rowid DESC LIMIT 3)")
+    connection.close()
     module.main()
     second = capsys.readouterr()
-    assert second.err.count("Tiny tiny") == 3
+    assert second.err.count(" fold ") == 3
     assert second.out == first.out
     assert "| tfcr-log | " in first.out
     assert len(json.loads((tmp_path / "schemes.json").read_text())["results"]) == 8

@@ -14,7 +14,7 @@ from tfcr.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:
     from tfcr.experiment.results.summary import Figure
-    from tfcr.experiment.run.runner import Standing
+    from tfcr.experiment.run.runner import RunProgress
 
 app = typer.Typer(help="The paper's experiments, or your own in the same grid.", no_args_is_help=True)
 
@@ -58,6 +58,10 @@ class Grid:
             help="w2v, known names or files, such as w2v,wglove=glove.6B.100d.txt.",
             show_default="w2v",
         ),
+    ] = None
+    systems: Annotated[
+        str | None,
+        grid_option("--systems", metavar="NAMES", help="Presets to run beside the schemes: {presets}."),
     ] = None
     heads: Annotated[
         str | None,
@@ -106,6 +110,7 @@ class Grid:
             "datasets": lambda text: {"datasets": tuple(map(parse_dataset, parse_names(text)))},
             "schemes": lambda text: {"schemes": parse_names(text)},
             "embeddings": lambda text: {"embeddings": tuple(map(parse_vectors, parse_names(text)))},
+            "systems": lambda text: {"systems": parse_names(text)},
             "heads": lambda text: {"heads": parse_names(text)},
             "sizes": lambda text: {"sizes": parse_sizes(text)},
             "folds": lambda text: dict(zip(("folds", "first_folds"), parse_folds(text), strict=True)),
@@ -199,18 +204,19 @@ def run(
     from dataclasses import replace
 
     from tfcr.experiment.plan.gridfile import read_grid
-    from tfcr.experiment.plan.grids import ask
+    from tfcr.experiment.plan.grids import make_request
     from tfcr.experiment.plan.own_schemes import own_scheme
     from tfcr.experiment.plan.request import with_own_schemes
     from tfcr.experiment.results.store import open_results
-    from tfcr.experiment.run.runner import Teller, run_experiment
+    from tfcr.experiment.run.runner import Reporter, run_experiment
     from tfcr.system.hardware import n_processors
 
-    asked = ask(table=table, curve=curve, file=read_grid(file) if file else None, given=grid.parameters())
-    request = with_own_schemes(asked.request, [own_scheme(text) for text in scheme_from or ()])
+    file_parameters = read_grid(file) if file else None
+    request, notes = make_request(table=table, curve=curve, file=file_parameters, given=grid.parameters())
+    request = with_own_schemes(request, [own_scheme(text) for text in scheme_from or ()])
     request = replace(request, word2vec=replace(request.word2vec, **in_domain.given()))
     request.check()
-    for line in asked.notes:
+    for line in notes:
         note(line)
     opened = open_results(results, make=True)
     try:
@@ -220,7 +226,7 @@ def run(
                 opened,
                 processes=processes or n_processors(),
                 command=f"tfcr {shlex.join(sys.argv[1:])}",
-                teller=Teller(note, show),
+                reporter=Reporter(note, show),
             )
     finally:
         opened.close()
@@ -363,7 +369,7 @@ def status(results: ResultsFile = DEFAULT_RESULTS, json: Json = False) -> None:
 
 
 @contextmanager
-def _standing_bar() -> "Iterator[Callable[[Standing], None]]":
+def _standing_bar() -> "Iterator[Callable[[RunProgress], None]]":
     """Show progress on standard error: a moving bar, or one note per minute if it is no terminal."""
     import sys
     import time
@@ -382,7 +388,7 @@ def _standing_bar() -> "Iterator[Callable[[Standing], None]]":
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown) as bar:
         task = bar.add_task("", total=None, left="")
 
-        def show(standing: "Standing") -> None:
+        def show(standing: "RunProgress") -> None:
             nonlocal told
             left = _time(standing.seconds_left)
             bar.update(

@@ -3,8 +3,9 @@
 from tfcr.experiment.plan.own_schemes import OwnScheme
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES, PROFILES, Profile
 from tfcr.experiment.plan.request import DatasetChoice, Request, VectorsChoice, Word2Vec
+from tfcr.experiment.plan.systems import System, TextSystem, resolve_system
 from tfcr.experiment.results.store import Results, open_results
-from tfcr.experiment.run.runner import run_experiment
+from tfcr.experiment.run.runner import Reporter, run_experiment
 
 __all__ = [
     "PAPER_SCHEMES",
@@ -12,10 +13,14 @@ __all__ = [
     "DatasetChoice",
     "OwnScheme",
     "Profile",
+    "Reporter",
     "Request",
     "Results",
+    "System",
+    "TextSystem",
     "VectorsChoice",
     "Word2Vec",
     "open_results",
+    "resolve_system",
     "run_experiment",
 ]

@@ -1,4 +1,4 @@
-"""Pictures and pages of results. They need the extra ``report``; this is its door."""
+"""Plots and pages of results; they need the extra ``report``, which is checked here."""
 
 from tfcr.errors import MissingExtraError
 

@@ -1,6 +1,6 @@
-"""Learning curves: one panel for each dataset, one line for each scheme, a band over the folds.
+"""Learning curves: one panel per dataset, one line per scheme or system, a band of one standard deviation over folds.
 
-Lines differ in colour, in dashes and in marks, so that they can be told apart in print and by the colour-blind; the
+Lines differ in colour, dashes and markers, so that they can be distinguished in print and by the colour-blind; the
 colours are those of Okabe and Ito.
 """
 
@@ -16,12 +16,12 @@ from tfcr.experiment.plan.profiles import PAPER_SCHEMES
 from tfcr.experiment.results.summary import Curve, Figure
 
 PICTURE_FORMATS: dict[str, dict[str, Any]] = {
-    # dates would make the same picture another file
+    # without dates, the same picture is the same file
     "png": {"dpi": 160},
     "svg": {"metadata": {"Date": None, "Creator": None}},
     "pdf": {"metadata": {"CreationDate": None}},
 }
-PANELS_A_ROW = 3
+PANELS_PER_ROW = 3
 
 
 class Look(NamedTuple):
@@ -29,7 +29,7 @@ class Look(NamedTuple):
 
     colour: str
     dashes: str | tuple[int, tuple[int, ...]]
-    mark: str
+    marker: str
 
 
 LOOKS = (
@@ -46,7 +46,7 @@ LOOKS = (
 def draw_curves(figure: Figure, kind: str) -> bytes:
     """Return the learning curves as a picture; `kind` is a name of PICTURE_FORMATS."""
     settings: Any = {
-        "svg.hashsalt": figure.place.title,  # pictures of one page must not share names
+        "svg.hashsalt": figure.place.title,  # ids must differ between the pictures of one page
         "text.parse_math": False,
         "font.size": 8,
         "axes.spines.top": False,
@@ -60,7 +60,7 @@ def draw_curves(figure: Figure, kind: str) -> bytes:
 
 
 def _draw(figure: Figure) -> Picture:
-    columns = min(PANELS_A_ROW, len(figure.panels))
+    columns = min(PANELS_PER_ROW, len(figure.panels))
     rows = -(-len(figure.panels) // columns)
     picture = Picture(figsize=(3.2 * columns + 0.4, 2.5 * rows + 0.9), layout="constrained")
     looks = scheme_looks(figure)
@@ -76,7 +76,7 @@ def _draw(figure: Figure) -> Picture:
 
 
 def scheme_looks(figure: Figure) -> dict[str, Look]:
-    """Return how each scheme is drawn: the paper's always alike, others with what is left."""
+    """Return how each line is drawn: the paper's schemes always the same, others with the looks that are left."""
     names = dict.fromkeys(name for curves in figure.panels.values() for name in curves)
     left = cycle(LOOKS[len(PAPER_SCHEMES) :])
     paper = dict(zip(PAPER_SCHEMES, LOOKS, strict=False))
@@ -89,15 +89,15 @@ def _draw_panel(panel: Axes, dataset: str, curves: dict[str, Curve], looks: dict
         if scheme not in curves:
             continue
         curve = curves[scheme]
-        below = [mean - spread for mean, spread in zip(curve.means, curve.spreads, strict=True)]
-        above = [mean + spread for mean, spread in zip(curve.means, curve.spreads, strict=True)]
+        below = [mean - std for mean, std in zip(curve.means, curve.stds, strict=True)]
+        above = [mean + std for mean, std in zip(curve.means, curve.stds, strict=True)]
         panel.fill_between(curve.sizes, below, above, color=look.colour, alpha=0.15, linewidth=0)
         panel.plot(
             curve.sizes,
             curve.means,
             color=look.colour,
             linestyle=look.dashes,
-            marker=look.mark,
+            marker=look.marker,
             markersize=3,
             markevery=max(1, len(curve.sizes) // 10),
             linewidth=1.1,

@@ -1,7 +1,7 @@
 """One self-contained HTML page: tables, curves, settings, versions, and how to run it all again."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -16,15 +16,8 @@ from tfcr.experiment.results.tables import printed
 from tfcr.report.curves import draw_curves
 
 
-@dataclass(frozen=True)
-class _ShownFigure:
-    title: str
-    svg: Markup
-    notes: tuple[str, ...]
-
-
 def report_page(results: Results, *, title: str = "Experiments with class-weighted word embeddings") -> str:
-    """Return the page; nothing in it is fetched from elsewhere, and what comes from data is escaped."""
+    """Return the page; it loads nothing from elsewhere, and text that comes from data is escaped."""
     cells = results.cells()
     template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(
         files("tfcr.report").joinpath("page.html.jinja").read_text("utf-8")
@@ -41,28 +34,27 @@ def report_page(results: Results, *, title: str = "Experiments with class-weight
         datasets=_datasets(cells),
         profiles=_profiles(cells),
         versions=_versions(cells),
-        commands=list(dict.fromkeys(run.command for run in results.runs() if run.command)),
+        commands=list(dict.fromkeys(filter(None, results.commands()))),
     )
 
 
-def _figure(figure: Figure) -> _ShownFigure:
+def _figure(figure: Figure) -> dict[str, Any]:
     drawn = draw_curves(figure, "svg").decode("utf-8")
     # our own drawing, in which matplotlib escapes names; the page needs the element without the head of a file
     svg = Markup(drawn[drawn.index("<svg") :])  # noqa: S704
-    return _ShownFigure(figure.place.title, svg, figure.notes)
+    return {"title": figure.place.title, "svg": svg, "notes": figure.notes}
 
 
 def _datasets(cells: Iterable[CellResult]) -> list[tuple[Any, ...]]:
     rows: dict[tuple[Any, ...], None] = {}
     for result in cells:
         facts = result.cell.facts
-        sizes = facts["documents"], facts["documents_in_all"], len(facts["classes"])
-        rows[result.cell.dataset, facts["source"], *sizes] = None
+        rows[result.cell.dataset, facts.source, facts.documents, facts.documents_in_all, len(facts.classes)] = None
     return list(rows)
 
 
 def _profiles(cells: Iterable[CellResult]) -> list[dict[str, Any]]:
-    names = dict.fromkeys(result.cell.profile for result in cells)
+    names = dict.fromkeys(result.cell.profile for result in cells if result.cell.of_paper)
     return [
         {
             "name": name,

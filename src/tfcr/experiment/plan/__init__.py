@@ -1,1 +1,1 @@
-"""What is asked for: grids of cells."""
+"""What to run: requests, grids of cells, systems."""

@@ -1,36 +1,93 @@
-"""From a request to cells: one dataset, vectors, scheme, classifier, profile, training size and seed each."""
+"""From a request to cells: one dataset, vectors, system, profile, training size and seed each."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import groupby, product
+from dataclasses import asdict, dataclass, field
+from itertools import product
 from typing import Any
 
-from tfcr.experiment.plan.own_schemes import OwnScheme
+from tfcr.experiment.plan.corpora import CorpusFacts, CorpusHandle, CorpusPlan
 from tfcr.experiment.plan.profiles import resolve_profile
-from tfcr.experiment.plan.request import DatasetChoice, Request, VectorsChoice, dataset_tokenizer
-from tfcr.experiment.run.corpora import CorpusFacts, CorpusPlan
-from tfcr.experiment.run.vectors import FileFacts, VectorsPlan, plan_vectors
+from tfcr.experiment.plan.request import DatasetChoice, Request, VectorsChoice, Word2Vec, dataset_tokenizer
+from tfcr.experiment.plan.systems import SchemeSystem, System, resolve_system
+from tfcr.experiment.plan.vectors import VectorFile, VectorsPlan, plan_vectors
 
 PROTOCOL = 1
 """Raised when the same settings would give other results, so that old results are not taken for new ones."""
 
 
 @dataclass(frozen=True)
+class Settings:
+    """All that a cell's result depends on.
+
+    Attributes
+    ----------
+    data
+        Hash of the sampled texts, labels and groups.
+    vectors
+        Hash of the vectors; None if the system uses none.
+    word2vec
+        How in-domain word2vec is trained; None for other vectors.
+    size
+        Number of training documents; None for the whole training fold.
+    thin
+        Fraction of the last class that is kept for training, if classes are thinned out.
+    seed, folds
+        Seed of all randomness, and the number of folds that documents are cut into.
+    system
+        What else the system's predictions depend on.
+    protocol
+        PROTOCOL when the cell was planned.
+    """
+
+    data: str
+    vectors: str | None
+    word2vec: Word2Vec | None
+    size: int | None
+    thin: float | None
+    seed: int
+    folds: int
+    system: Mapping[str, Any] = field(default_factory=dict)
+    protocol: int = PROTOCOL
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as one flat mapping; whatever is added here changes the keys of all cells."""
+        own = {name: value for name, value in asdict(self).items() if name != "system"}
+        if self.thin is None:
+            del own["thin"]
+        return {**own, **self.system}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Settings":
+        """Read what `to_json` gave."""
+        known = {name: stored[name] for name in ("data", "vectors", "size", "seed", "folds", "protocol")}
+        word2vec = Word2Vec(**stored["word2vec"]) if stored["word2vec"] else None
+        system = {name: value for name, value in stored.items() if name not in (*known, "word2vec", "thin")}
+        return cls(**known, word2vec=word2vec, thin=stored.get("thin"), system=system)
+
+    def key(self) -> str:
+        """Return the hash that the cell is known by."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
 class Cell:
-    """One place of the grid.
+    """One cell of the grid.
 
     Attributes
     ----------
     key
-        The hash of `settings`: a cell is known by it, whatever its names.
-    dataset, embedding, scheme, head, profile, size, seed, folds
-        Its place; a size of None is the whole training part.
+        Hash of `settings`: a cell is known by it, whatever its names.
+    dataset, embedding, scheme, head, profile
+        Names. `scheme` is the name of the system. A system that is no scheme of the paper has no head and no profile,
+        and one that uses no vectors has no embedding: these are empty.
     settings
-        All that the result depends on: hashes of data, vectors and own code among it.
+        Settings.
     facts
-        What is worth telling of its data and vectors.
+        CorpusFacts.
+    vectors
+        Description of the vectors.
     """
 
     key: str
@@ -39,11 +96,14 @@ class Cell:
     scheme: str
     head: str
     profile: str
-    size: int | None
-    seed: int
-    folds: int
-    settings: Mapping[str, Any]
-    facts: Mapping[str, Any]
+    settings: Settings
+    facts: CorpusFacts
+    vectors: str
+
+    @property
+    def of_paper(self) -> bool:
+        """Whether it is a scheme of the paper's kind, with head and profile."""
+        return bool(self.profile)
 
 
 @dataclass(frozen=True)
@@ -51,119 +111,123 @@ class Planned:
     """A cell, and what is needed to run it."""
 
     cell: Cell
-    corpus: CorpusFacts
-    vectors: VectorsPlan
-    own_scheme: OwnScheme | None
+    system: System
+    corpus: CorpusHandle
+    vectors: VectorsPlan | None
 
 
-def corpus_plans(request: Request) -> dict[tuple[str, str, int], CorpusPlan]:
-    """Return what each dataset becomes, by its name, profile and seed."""
+@dataclass(frozen=True)
+class _Row:
+    """Systems that run on a dataset with the same vectors."""
+
+    embedding: VectorsChoice | None
+    profile: str
+    systems: tuple[System, ...]
+
+
+def _rows(request: Request, dataset: DatasetChoice) -> Iterator[_Row]:
+    others = [resolve_system(system) for system in request.systems]
+    with_vectors = tuple(system for system in others if system.needs_vectors)
+    for embedding in request.embeddings:
+        for profile in request.profiles:
+            yield _Row(embedding, profile, tuple(_scheme_systems(request, dataset, profile)))
+        yield _Row(embedding, "", with_vectors)
+    yield _Row(None, "", tuple(system for system in others if not system.needs_vectors))
+
+
+def _scheme_systems(request: Request, dataset: DatasetChoice, profile: str) -> Iterator[SchemeSystem]:
+    record = resolve_profile(profile)
+    tokenizer = dataset_tokenizer(dataset, record.tokenizer)
+    for scheme, head in product(request.schemes, request.heads):
+        yield SchemeSystem(scheme, head, record, tokenizer, request.own_schemes.get(scheme))
+
+
+def _corpus_plan(request: Request, dataset: DatasetChoice, system: System, seed: int) -> CorpusPlan:
+    tokenizer = system.tokenizer or dataset_tokenizer(dataset)
+    return CorpusPlan(dataset.source, dataset.options, tokenizer, request.sample, seed, request.folds)
+
+
+def corpus_plans(request: Request) -> dict[CorpusPlan, str]:
+    """Return the corpora to prepare, each with the name of its dataset."""
     return {
-        (dataset.name, profile, seed): CorpusPlan(
-            dataset.source,
-            dataset.options,
-            dataset_tokenizer(dataset, resolve_profile(profile)),
-            request.sample,
-            seed,
-            request.folds,
-        )
-        for dataset, profile, seed in product(request.datasets, request.profiles, request.seeds)
+        _corpus_plan(request, dataset, system, seed): dataset.name
+        for dataset in request.datasets
+        for row in _rows(request, dataset)
+        for system in row.systems
+        for seed in request.seeds
     }
 
 
 def plan_cells(
-    request: Request, corpora: Mapping[CorpusPlan, CorpusFacts], files: Mapping[str, FileFacts]
+    request: Request, corpora: Mapping[CorpusPlan, CorpusHandle], files: Mapping[str, VectorFile]
 ) -> Iterator[Planned]:
-    """Cross everything with everything; sizes that a dataset has not enough documents for are left out."""
-    plans = corpus_plans(request)
-    for dataset, embedding, profile, seed in product(
-        request.datasets, request.embeddings, request.profiles, request.seeds
-    ):
-        plan = plans[dataset.name, profile, seed]
-        facts = corpora[plan]
-        vectors = plan_vectors(embedding.source, request.word2vec, plan, facts, files.get(embedding.source))
-        for size, scheme, head in product(usable_sizes(request.sizes, facts), request.schemes, request.heads):
-            yield _planned(request, dataset, embedding, profile, facts, vectors, size, scheme, head)
+    """Cross everything with everything, leaving out sizes that a dataset has not enough documents for."""
+    for dataset in request.datasets:
+        for row, seed in product(_rows(request, dataset), request.seeds):
+            for system in row.systems:
+                plan = _corpus_plan(request, dataset, system, seed)
+                corpus, vectors = corpora[plan], None
+                if row.embedding is not None:
+                    file = files.get(row.embedding.source)
+                    vectors = plan_vectors(row.embedding.source, request.word2vec, plan, corpus, file)
+                for size in usable_sizes(request.sizes, corpus.facts):
+                    settings = Settings(
+                        data=corpus.data_hash,
+                        vectors=vectors.digest if vectors else None,
+                        word2vec=vectors.word2vec if vectors else None,
+                        size=size,
+                        thin=request.thin,
+                        seed=seed,
+                        folds=request.folds,
+                        system=system.settings,
+                    )
+                    yield Planned(_cell(dataset, row, system, settings, corpus, vectors), system, corpus, vectors)
+
+
+def _cell(
+    dataset: DatasetChoice,
+    row: _Row,
+    system: System,
+    settings: Settings,
+    corpus: CorpusHandle,
+    vectors: VectorsPlan | None,
+) -> Cell:
+    return Cell(
+        key=settings.key(),
+        dataset=dataset.name,
+        embedding=row.embedding.name if row.embedding else "",
+        scheme=system.name,
+        head=system.head if isinstance(system, SchemeSystem) else "",
+        profile=row.profile,
+        settings=settings,
+        facts=corpus.facts,
+        vectors=vectors.description if vectors else "",
+    )
 
 
 def usable_sizes(sizes: Sequence[int | None], facts: CorpusFacts) -> list[int | None]:
-    """Return the sizes that every training part of a dataset has documents for; one of just that many is all."""
+    """Return the sizes that every training fold of a dataset has documents for; just that many means all."""
     usable = [None if size == facts.training_documents else size for size in sizes]
     return list(dict.fromkeys(size for size in usable if size is None or size < facts.training_documents))
 
 
-def size_notes(request: Request, corpora: Mapping[CorpusPlan, CorpusFacts]) -> Iterator[str]:
-    """Tell which training sizes are left out."""
-    for (dataset, _, _), plan in corpus_plans(request).items():
-        facts = corpora[plan]
-        large = [size for size in request.sizes if size is not None and size > facts.training_documents]
+def size_notes(request: Request, corpora: Mapping[CorpusPlan, CorpusHandle]) -> Iterator[str]:
+    """Yield notes on training sizes that are left out."""
+    for plan, dataset in corpus_plans(request).items():
+        available = corpora[plan].facts.training_documents
+        large = [size for size in request.sizes if size is not None and size > available]
         if large:
             yield (
-                f"{dataset} has {facts.training_documents} documents to train on: {len(large)} larger training sizes "
+                f"{dataset} has {available} documents to train on: {len(large)} larger training sizes "
                 f"({large[0]} to {large[-1]}) are left out"
             )
 
 
-def _planned(
-    request: Request,
-    dataset: DatasetChoice,
-    embedding: VectorsChoice,
-    profile: str,
-    corpus: CorpusFacts,
-    vectors: VectorsPlan,
-    size: int | None,
-    scheme: str,
-    head: str,
-) -> Planned:
-    record = resolve_profile(profile)
-    own = request.own_schemes.get(scheme)
-    settings = {
-        "protocol": PROTOCOL,
-        "data": corpus.data_hash,
-        "tokenizer": vectors.corpus.tokenizer,
-        "vectors": vectors.digest,
-        "word2vec": asdict(vectors.word2vec) if vectors.word2vec else None,
-        "scheme": own.digest + own.name if own else record.scheme(scheme),
-        "head": head,
-        "profile": {key: value for key, value in asdict(record).items() if key not in ("what", "schemes")},
-        "size": size,
-        "seed": vectors.corpus.seed,
-        "folds": request.folds,
-    }
-    facts = {
-        "source": corpus.source,
-        "documents": corpus.documents,
-        "documents_in_all": corpus.documents_in_all,
-        "classes": list(corpus.classes),
-        "training_documents": corpus.training_documents,
-        "vectors": vectors.what,
-        "notes": list(corpus.notes),
-    }
-    cell = Cell(
-        key=_digest(settings),
-        dataset=dataset.name,
-        embedding=embedding.name,
-        scheme=scheme if own else record.paper_name(scheme),
-        head=head,
-        profile=profile,
-        size=size,
-        seed=vectors.corpus.seed,
-        folds=request.folds,
-        settings=settings,
-        facts=facts,
-    )
-    return Planned(cell, corpus, vectors, own)
-
-
-def _digest(settings: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:32]
-
-
 def shared_work(planned: Iterable[Planned]) -> list[list[Planned]]:
-    """Return the cells that share corpus, vectors, profile and training part, and so counts and features."""
-    return [list(group) for _, group in groupby(planned, key=_shared)]
-
-
-def _shared(planned: Planned) -> tuple[Any, ...]:
-    cell = planned.cell
-    return planned.vectors, cell.profile, cell.size, cell.seed, cell.folds
+    """Return groups of cells that share corpus, vectors, profile and training part, and so counts and features."""
+    groups: dict[tuple[Any, ...], list[Planned]] = {}
+    for one in planned:
+        settings = one.cell.settings
+        shared = one.corpus.entry, one.vectors, one.cell.profile, settings.size, settings.thin, settings.seed
+        groups.setdefault(shared, []).append(one)
+    return list(groups.values())

@@ -1,8 +1,8 @@
-"""A user's own experiment in a small TOML file, which can name data, vectors and schemes, but no code."""
+"""A user's own experiment in a TOML file, which can name data, vectors, schemes and presets, but no code."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,48 +11,38 @@ from tfcr.errors import InputError, look_up
 from tfcr.experiment.plan.parsing import parse_folds, parse_names, parse_number, parse_numbers, parse_sizes
 from tfcr.experiment.plan.request import DatasetChoice, VectorsChoice, Word2Vec
 
-
-@dataclass(frozen=True)
-class GridFile:
-    """What a TOML file says of an experiment: rows of the grid, and parameters of Request."""
-
-    datasets: tuple[DatasetChoice, ...]
-    embeddings: tuple[VectorsChoice, ...]
-    parameters: dict[str, Any]
-
-
 _PARAMETERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "schemes": lambda value: {"schemes": _texts(value)},
     "heads": lambda value: {"heads": _texts(value)},
+    "systems": lambda value: {"systems": _texts(value)},
     "profile": lambda value: {"profiles": _texts(value)},
     "sizes": lambda value: {"sizes": parse_sizes(",".join(_texts(value)))},
     "folds": lambda value: dict(zip(("folds", "first_folds"), parse_folds(str(value)), strict=True)),
     "seeds": lambda value: {"seeds": parse_numbers(",".join(_texts(value)), "seeds")},
     "sample": lambda value: {"sample": parse_number(str(value), "sample")},
-    "word2vec": lambda value: {"word2vec": Word2Vec(**_known_keys(value, Word2Vec, "[experiment.word2vec]"))},
+    "word2vec": lambda value: {"word2vec": Word2Vec(**_known_keys(value, _names(Word2Vec), "[experiment.word2vec]"))},
 }
-"""The keys of ``[experiment]``, and what each says of a Request."""
+"""The keys of ``[experiment]``, and the parameters of Request that each sets."""
 
 
-def read_grid(path: str | Path) -> GridFile:
-    """Read a TOML file; paths in it are relative to it."""
+def read_grid(path: str | Path) -> dict[str, Any]:
+    """Return the parameters of Request that a TOML file sets; paths in it are relative to it."""
     file = Path(path)
     if not file.is_file():
         raise InputError(f"{file} does not exist; expected a TOML file with an experiment")
     try:
         content = tomllib.loads(file.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} is no TOML: {error}") from None
+        raise InputError(f"{file} is not valid TOML: {error}") from None
     for section in content:
         look_up({"experiment": 0, "datasets": 0, "embeddings": 0}, section, f"section in {file.name}:")
     parameters: dict[str, Any] = {}
     for key, value in _section(content, "experiment").items():
         parameters |= look_up(_PARAMETERS, key, f"key in [experiment] of {file.name}:")(value)
-    return GridFile(
-        tuple(_dataset_of(name, row, file.parent) for name, row in _section(content, "datasets").items()),
-        tuple(_vectors_of(name, row, file.parent) for name, row in _section(content, "embeddings").items()),
-        parameters,
-    )
+    for name, read in {"datasets": _dataset_of, "embeddings": _vectors_of}.items():
+        rows = tuple(read(row_name, row, file.parent) for row_name, row in _section(content, name).items())
+        parameters |= {name: rows} if rows else {}
+    return parameters
 
 
 def _section(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -75,15 +65,19 @@ _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("skip_gram", "quoting", "header"), (bool,)),
     **dict.fromkeys(("text", "label_files"), (str, list)),
 }
-"""The types of values in a file that are not plain text."""
+"""The types of values in a file that are not text."""
 
 
-def _known_keys(row: Any, record: type, where: str) -> dict[str, Any]:
+def _names(record: type) -> list[str]:
+    return [entry.name for entry in fields(record)]
+
+
+def _known_keys(row: Any, names: Iterable[str], where: str) -> dict[str, Any]:
     if not isinstance(row, Mapping):
         raise InputError(f"found {row!r} for {where}; expected a section")
-    names = {entry.name: 0 for entry in fields(record)}
+    known = dict.fromkeys(names)
     for key, value in row.items():
-        look_up(names, key, f"key in {where}:")
+        look_up(known, key, f"key in {where}:")
         kinds = _KINDS.get(key, (str,))
         if type(value) not in kinds:
             wanted = " or ".join(kind.__name__ for kind in kinds)
@@ -96,7 +90,7 @@ def _dataset_of(name: str, row: Any, folder: Path) -> DatasetChoice:
     if not isinstance(row, Mapping):
         raise InputError(f"found {row!r} for {where}; expected a section with path = …")
     options = {key: value for key, value in row.items() if key not in ("path", "dataset", "tokenizer")}
-    _known_keys(options, ReadOptions, where)
+    _known_keys(options, _names(ReadOptions), where)
     lists = {key: tuple(_listed(options[key])) for key in ("text", "label_files") if key in options}
     if "label_files" in lists:
         lists["label_files"] = tuple(str(folder / file) for file in lists["label_files"])
@@ -105,10 +99,5 @@ def _dataset_of(name: str, row: Any, folder: Path) -> DatasetChoice:
 
 
 def _vectors_of(name: str, row: Any, folder: Path) -> VectorsChoice:
-    known = _known_keys(row, _VectorKeys, f"[embeddings.{name}]")
+    known = _known_keys(row, {"path"}, f"[embeddings.{name}]")
     return VectorsChoice(name, str(folder / str(known["path"])) if "path" in known else name)
-
-
-@dataclass(frozen=True)
-class _VectorKeys:
-    path: str = ""

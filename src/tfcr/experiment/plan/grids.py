@@ -1,7 +1,6 @@
-"""The paper's own grids: its two tables and its figure, as far as data and vectors are on this machine."""
+"""The paper's grids: its two tables and its figure, as far as data and vectors are on this machine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tfcr.data import DATASETS
@@ -9,64 +8,51 @@ from tfcr.data.datasets.fetch import READY, state_of
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.embeddings.pretrained import is_ready as vectors_are_ready
 from tfcr.errors import InputError, look_up
-from tfcr.experiment.plan.gridfile import GridFile
 from tfcr.experiment.plan.parsing import PAPER_SIZES, parse_dataset, parse_sizes, parse_vectors
+from tfcr.experiment.plan.published import PAPER_TABLES, paper_datasets
 from tfcr.experiment.plan.request import Request, VectorsChoice
-from tfcr.experiment.results.published import PAPER_TABLES, paper_datasets
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A request, and what was left out of it because it is not on this machine."""
-
-    request: Request
-    notes: tuple[str, ...]
-
-
-def ask(
+def make_request(
     *,
     table: str | None = None,
     curve: bool = False,
-    file: GridFile | None = None,
+    file: Mapping[str, Any] | None = None,
     given: Mapping[str, Any] | None = None,
-) -> Asked:
-    """Return a request: the paper's table or figure, changed by what a file says, changed by what is given.
+) -> tuple[Request, list[str]]:
+    """Return a request, and notes on what is left out of it because it is not on this machine.
+
+    It is the paper's table or figure, changed by what a file says, changed by what is given.
 
     Parameters
     ----------
     table
         A name of PAPER_TABLES.
     curve
-        Whether the paper's figure is asked for: training sizes 1,000 to 90,000.
+        The paper's figure: training sizes 1,000 to 90,000.
     file
-        A user's own experiment.
+        What `read_grid` returns.
     given
-        Parameters of Request, which come before all else.
+        Parameters of Request, which override all else.
     """
+    given, file = given or {}, file or {}
     parameters: dict[str, Any] = {}
     if table is not None:
-        asked = look_up(PAPER_TABLES, table, "table")
-        parameters |= {"embeddings": tuple(map(parse_vectors, asked.embeddings)), "heads": asked.heads}
+        of_paper = look_up(PAPER_TABLES, table, "table")
+        parameters |= {"embeddings": tuple(map(parse_vectors, of_paper.embeddings)), "heads": of_paper.heads}
     if curve:
         parameters |= {"sizes": parse_sizes(PAPER_SIZES), "heads": ("lr",)}
-    if file is not None:
-        parameters |= _of_file(file)
-    parameters |= given or {}
+    parameters |= {**file, **given}
     if table is None and not curve and "datasets" not in parameters:
         raise InputError("found nothing to run; give --table 1, --table 2, --curve, --datasets NAME, or a TOML file")
     notes = []
     if "datasets" not in parameters:
         parameters["datasets"], lines = _ready_datasets()
         notes += lines
-    if table is not None and "embeddings" not in {*(given or {}), *(_of_file(file) if file else {})}:
+    if table is not None and "embeddings" not in {**file, **given}:
         parameters["embeddings"], lines = _ready_vectors(parameters["embeddings"])
         notes += lines
-    return Asked(Request(**parameters), tuple(notes))
-
-
-def _of_file(file: GridFile) -> dict[str, Any]:
-    rows = {"datasets": file.datasets, "embeddings": file.embeddings}
-    return {**{name: row for name, row in rows.items() if row}, **file.parameters}
+    return Request(**parameters), notes
 
 
 def _ready_datasets() -> tuple[tuple[Any, ...], list[str]]:

@@ -1,4 +1,4 @@
-"""Schemes of the user's own, from code that was named on the command line or in Python: a file never gets it loaded."""
+"""The user's own schemes, from code named on the command line or in Python; a TOML file cannot name code."""
 
 import hashlib
 import importlib
@@ -23,7 +23,7 @@ class OwnScheme:
     digest: str
 
     def load(self) -> Scheme:
-        """Import the function, unless its file has changed; only what stood on the command line ever gets here."""
+        """Import the function; raise an error if its file has changed."""
         function, source = _function_of(self.module, self.name)
         if _digest(source) != self.digest:
             raise InputError(f"{self.module} has changed since the run began; type the same command again")
@@ -31,7 +31,7 @@ class OwnScheme:
 
 
 def own_scheme(text: str) -> OwnScheme:
-    """Return the user's own scheme of ``FILE.py:FUNCTION`` or ``MODULE:FUNCTION``."""
+    """Return the scheme that ``FILE.py:FUNCTION`` or ``MODULE:FUNCTION`` names."""
     module, colon, name = text.rpartition(":")
     if not colon or not module or not name.isidentifier():
         raise InputError(f"found --scheme-from {text}; expected FILE.py:FUNCTION or MODULE:FUNCTION")
@@ -39,7 +39,7 @@ def own_scheme(text: str) -> OwnScheme:
         module = str(Path(module).absolute())
     function, source = _function_of(module, name)
     if not callable(function):
-        raise InputError(f"found {name!r} in {module}, which is no function; expected one from counts to weights")
+        raise InputError(f"found {name!r} in {module}, which is not a function; expected one from counts to weights")
     return OwnScheme(name, module, _digest(source))
 
 

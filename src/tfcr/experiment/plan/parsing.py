@@ -1,4 +1,4 @@
-"""Grids as people write them: names, numbers, training sizes, folds, and sources by another name."""
+"""Grids as users write them: names, numbers, training sizes, folds, and sources under another name."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def parse_sizes(text: str) -> tuple[int | None, ...]:
 
 
 def parse_folds(text: str) -> tuple[int, int | None]:
-    """Return how many folds there are, and how many of them are run.
+    """Return the number of folds, and how many of them are run.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def parse_number(text: str, what: str) -> int:
 
 
 def parse_dataset(text: str) -> DatasetChoice:
-    """Return the dataset of ``NAME``, ``FILE`` or ``NAME=SOURCE``; a stand-in goes by the name it stands in for."""
+    """Return the dataset of ``NAME``, ``FILE`` or ``NAME=SOURCE``; a stand-in takes the original's name."""
     name, source = _named(text)
     return DatasetChoice(name, source)
 

@@ -1,12 +1,16 @@
-"""The two ways to read the paper, one row each in PROFILES: its printed equations, and its author's program."""
+"""Two ways to read the paper, one row each in PROFILES: its printed equations, and its author's program."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tfcr.errors import look_up
 
 PAPER_SCHEMES = ("none", "tfidf", "kld", "tftrr", "tfcr")
 """The columns of the paper's tables, in its order."""
+PAPER_TOKENIZER = "paper"
 
 
 @dataclass(frozen=True)
@@ -18,22 +22,22 @@ class Profile:
     name, what
         For people.
     schemes
-        Which row of SCHEMES stands for each of the paper's five names.
+        The row of SCHEMES for each of the paper's five names.
     counting
         ``occurrences``, or ``documents``: a word counts once in each document.
     count_urls
         Whether the words of web addresses are counted.
     plain_mean
-        Whose average `none` is: of the words ``seen`` in training, or of those ``with a vector``, seen or not.
+        Which words `none` averages: those ``seen`` in training, or all ``with a vector``, seen or not.
     features
-        ``scaled``: centred, divided by one scale, empty blocks taken for the average block. ``raw``: as they are. Our
-        solver takes both; on raw ones it minimises what LinearSVC and liblinear's logistic regression do.
+        ``scaled``: centred, divided by one scale, empty blocks replaced by the average block. ``raw``: as they are. Our
+        solver takes both; on raw ones it minimises the objectives of LinearSVC and liblinear's logistic regression.
     C
-        Inverse strength of the regularisation, on those features.
+        Inverse regularisation strength, on those features.
     score
         The headline: ``mean`` of the folds' macro-F1, or macro-F1 of the ``pooled`` predictions.
     left_out
-        The class that does not enter macro-F1, if any.
+        The class that does not count in macro-F1, if any.
     tokenizer
         A name of TOKENIZERS, for datasets that need no other.
     """
@@ -48,14 +52,18 @@ class Profile:
     C: float
     score: str
     left_out: str | None
-    tokenizer: str = "paper"
+    tokenizer: str = PAPER_TOKENIZER
+
+    def counted(self, classes: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which classes count in macro-F1; (n_classes,)."""
+        return np.array([label != self.left_out for label in classes])
 
     def scheme(self, name: str) -> str:
         """Return the row of SCHEMES for one of the paper's names; other names stand for themselves."""
         return self.schemes.get(name, name)
 
     def paper_name(self, scheme: str) -> str:
-        """Return the paper's name for a row of SCHEMES that stands for one here, so that no cell has two names."""
+        """Return the paper's name for a row of SCHEMES; the inverse of `scheme`."""
         return next((name for name, row in self.schemes.items() if row == scheme), scheme)
 
 

@@ -1,4 +1,4 @@
-"""What is asked for: datasets, vectors, schemes and classifiers, crossed; and how they are run."""
+"""A request: datasets, vectors, schemes, heads and systems, all crossed; and how they are run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,8 @@ from tfcr.data import DATASETS, ReadOptions
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import InputError, UnknownNameError, look_up, unknown_name
 from tfcr.experiment.plan.own_schemes import OwnScheme
-from tfcr.experiment.plan.profiles import PAPER_SCHEMES, Profile, resolve_profile
+from tfcr.experiment.plan.profiles import PAPER_SCHEMES, PAPER_TOKENIZER, Profile, resolve_profile
+from tfcr.experiment.plan.systems import System, resolve_system
 from tfcr.heads import HEADS
 from tfcr.schemes import SCHEMES
 from tfcr.text.tokenizers import TOKENIZERS
@@ -16,14 +17,14 @@ PAPER_SAMPLE = 100_000
 W2V_SOURCES = {
     "dataset": "in-domain word2vec was trained on the whole dataset's text without labels, that of the test documents "
     "included, as in the paper",
-    "train": "in-domain word2vec was trained on the text of each training part alone",
+    "train": "in-domain word2vec was trained on the text of each training fold alone",
 }
-"""What in-domain word2vec sees, in words."""
+"""What in-domain word2vec is trained on, in words."""
 
 
 @dataclass(frozen=True)
 class DatasetChoice:
-    """A dataset of the grid: the name of its row, where its texts come from, and how they are read."""
+    """A dataset of the grid: its name, the source of its texts, and how they are read."""
 
     name: str
     source: str
@@ -33,7 +34,7 @@ class DatasetChoice:
 
 @dataclass(frozen=True)
 class VectorsChoice:
-    """Vectors of the grid: their name, and ``w2v``, a known name or a file."""
+    """Vectors of the grid: their name, and their source: ``w2v``, a known name or a file."""
 
     name: str
     source: str
@@ -69,14 +70,21 @@ class Request:
         All are crossed with all.
     own_schemes
         The user's own ones among `schemes`, by name.
+    systems
+        What runs beside the schemes: names of PRESETS, or System objects. Each runs once for each dataset and seed, and
+        once for each embedding if it uses vectors.
     sizes
-        Training sizes; None stands for the whole training part.
+        Training sizes; None stands for the whole training fold.
+    thin
+        Thin out the training documents class by class, to this fraction of the last class; None: keep all.
     folds
-        The number of folds that documents are cut into.
+        Number of folds that documents are cut into.
     first_folds
         How many of them are run; None for all.
     sample
-        At most so many documents of each dataset.
+        Maximum number of documents of each dataset.
+    word2vec
+        How in-domain word2vec is trained.
     """
 
     datasets: tuple[DatasetChoice, ...]
@@ -85,7 +93,9 @@ class Request:
     heads: tuple[str, ...] = ("svm", "lr")
     profiles: tuple[str, ...] = ("equations",)
     own_schemes: Mapping[str, OwnScheme] = field(default_factory=dict)
+    systems: tuple[str | System, ...] = ()
     sizes: tuple[int | None, ...] = (None,)
+    thin: float | None = None
     folds: int = 10
     first_folds: int | None = None
     seeds: tuple[int, ...] = (0,)
@@ -97,13 +107,14 @@ class Request:
         return range(self.folds if self.first_folds is None else self.first_folds)
 
     def check(self) -> None:
-        """Refuse what can be no experiment, before any work."""
+        """Raise an error for what cannot be run, before any work."""
         _check_some(self)
         for head in self.heads:
             look_up(HEADS, head, "head")
         for profile in self.profiles:
             for scheme in self.schemes:
                 check_scheme(scheme, resolve_profile(profile), self.own_schemes)
+        _check_systems(self)
         for dataset in self.datasets:
             if dataset.tokenizer:
                 look_up(TOKENIZERS, dataset.tokenizer, "tokenizer")
@@ -112,7 +123,8 @@ class Request:
 
 
 def _check_some(request: Request) -> None:
-    for what in ("datasets", "embeddings", "schemes", "heads", "profiles", "sizes", "seeds"):
+    needed = ["datasets", "embeddings", "heads", "profiles", "sizes", "seeds"]
+    for what in needed if request.systems else [*needed, "schemes"]:
         if not getattr(request, what):
             raise InputError(f"found no {what}; expected at least one: --{what.rstrip('s')}s NAME,NAME")
     for what in ("datasets", "embeddings"):
@@ -122,6 +134,14 @@ def _check_some(request: Request) -> None:
             raise InputError(f"found {twice!r} twice among the {what}; give one of them another name: NAME={twice}")
 
 
+def _check_systems(request: Request) -> None:
+    names = [resolve_system(system).name for system in request.systems]
+    columns = [*request.schemes, *names]
+    twice = next((name for name in names if columns.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"found {twice!r} twice among the schemes and systems; give the system another name")
+
+
 def _check_numbers(request: Request) -> None:
     if request.folds < 2:
         raise InputError(f"found {request.folds} folds; expected at least 2")
@@ -129,25 +149,27 @@ def _check_numbers(request: Request) -> None:
         raise InputError(f"found {request.first_folds} of {request.folds} folds; expected 1 to {request.folds}")
     if request.sample < 2 * request.folds:
         raise InputError(f"found a sample of {request.sample} for {request.folds} folds; expected more documents")
+    if request.thin is not None and not 0 < request.thin <= 1:
+        raise InputError(f"found thin = {request.thin}; expected a fraction above 0, at most 1")
     if any(seed < 0 for seed in request.seeds):
         raise InputError(f"found the seed {min(request.seeds)}; expected at least 0")
 
 
 def check_scheme(name: str, profile: Profile, own: Mapping[str, OwnScheme]) -> None:
-    """Refuse a scheme that has no row and is not given as code."""
+    """Raise an error for a scheme that is neither in SCHEMES nor given as code."""
     if name not in own and profile.scheme(name) not in SCHEMES:
         hint = f" One of your own is given as code: --scheme-from FILE.py:{name}"
         raise UnknownNameError(unknown_name(name, SCHEMES, "scheme") + hint)
 
 
-def dataset_tokenizer(dataset: DatasetChoice, profile: Profile) -> str:
-    """Return the tokenizer of a dataset: the one asked for, the one it needs, or the profile's."""
+def dataset_tokenizer(dataset: DatasetChoice, otherwise: str = PAPER_TOKENIZER) -> str:
+    """Return the tokenizer of a dataset: the one asked for, the one it needs, or else this one."""
     needed = DATASETS[dataset.source].tokenizer if dataset.source in DATASETS else ""
-    return dataset.tokenizer or needed or profile.tokenizer
+    return dataset.tokenizer or needed or otherwise
 
 
 def with_own_schemes(request: Request, given: Sequence[OwnScheme]) -> Request:
-    """Return the request with the user's own schemes in it, after the named ones."""
+    """Return the request with the user's own schemes after the named ones."""
     taken = next((scheme.name for scheme in given if scheme.name in SCHEMES), None)
     if taken is not None:
         raise InputError(f"found a scheme of your own named {taken!r}, which tfcr has already; rename the function")

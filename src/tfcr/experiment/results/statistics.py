@@ -1,4 +1,4 @@
-"""Named tests of whether one scheme is better than another, within a dataset and across datasets."""
+"""Statistical tests of whether one scheme is better than another, on one dataset and across datasets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ import numpy as np
 from scipy import stats
 
 FEWEST_DATASETS = 6
-"""With fewer pairs, the two-sided signed-rank test cannot fall below .05: its least p-value is 2 / 2ⁿ."""
+"""With fewer pairs, the two-sided signed-rank test cannot reach .05: its smallest p-value is 2 / 2ⁿ."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a test found: its name, what was compared, the statistic, and the p-value, corrected or not."""
+    """The result of a test: its name, what was compared, the statistic, and the p-value, corrected or not."""
 
     test: str
     compared: str
@@ -25,7 +25,7 @@ def corrected_resampled_t(one: Sequence[float], two: Sequence[float], test_to_tr
     """Return t and the two-sided p of the corrected resampled t-test of Nadeau and Bengio (2003).
 
     With d the differences over k folds: t = mean(d) / sqrt((1/k + n_test/n_train) · var(d)), k - 1 degrees of freedom.
-    The second term makes up for training parts that overlap.
+    The second term corrects for training folds that overlap.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def best_against_others(
     folds: Mapping[str, Sequence[float]], best: str, test_to_train: float, where: str
 ) -> list[Comparison]:
-    """Compare the best scheme with each other one within a dataset, fold by fold."""
+    """Compare the best scheme with each other one on a dataset, fold by fold."""
     others = [name for name in folds if name != best]
     found = [corrected_resampled_t(folds[best], folds[other], test_to_train) for other in others]
     corrected = holm([p for _, p in found])

@@ -1,8 +1,8 @@
 """Results in an SQLite file: one row for each cell, one for each of its folds, safe to kill and to share.
 
-A fold is claimed before it is run, so that two runs at once do not run it twice. A claim holds as long as its run
-shows signs of life; what a killed run had claimed is free again at once where its process can be seen to be gone.
-Should two runs get at the same fold nevertheless, the first result counts.
+A fold is claimed before it is run, so that two runs at once do not run it twice. A claim holds as long as its run sends
+heartbeats; the claims of a killed run are free again at once if its process can be seen to be gone. Should two runs
+still run the same fold, the first result counts.
 """
 
 import json
@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -23,18 +23,18 @@ from typing import Any
 
 import numpy as np
 
+from tfcr.decision import Confusion
 from tfcr.errors import ResultsError
-from tfcr.experiment.plan.cells import Cell
-from tfcr.experiment.results.scoring import Confusion, macro_f1
-from tfcr.experiment.run.trial import FoldResult
+from tfcr.experiment.plan.cells import Cell, Settings
+from tfcr.experiment.plan.corpora import CorpusFacts
 
 APPLICATION = int.from_bytes(b"tfcr", "big")
 VERSION = 2
 HEARTBEAT = 5.0
 SILENT = 60.0
-"""Seconds after which a run that shows no sign of life is taken for dead."""
+"""Seconds without a heartbeat after which a run counts as dead."""
 PATIENCE = 60.0
-"""Seconds to wait for another run's writing."""
+"""Seconds to wait for another run to finish writing."""
 MEASURED = ("numpy", "scipy", "scikit-learn", "gensim", "numba")
 
 _SCHEMA = """
@@ -66,8 +66,28 @@ CREATE VIEW results AS
 
 
 @dataclass(frozen=True)
-class FoldRow:
-    """A finished fold, as it is stored."""
+class FoldResult:
+    """What one fold of a cell gave.
+
+    Attributes
+    ----------
+    fold
+        Its number, from 0.
+    macro_f1
+        Over the classes that count.
+    confusion
+        (n_classes, n_classes).
+    train_documents, test_documents
+        Number of documents.
+    coverage_words, coverage_tokens
+        The fraction of the corpus's words, and of its tokens, that have a vector; 0 without vectors.
+    seconds
+        As if the cell had been run alone: what cells share counts in each.
+    versions
+        Of Python and the libraries.
+    details
+        What else is worth keeping, such as what was picked; for JSON.
+    """
 
     fold: int
     macro_f1: float
@@ -77,25 +97,17 @@ class FoldRow:
     coverage_words: float
     coverage_tokens: float
     seconds: float
-    versions: dict[str, str]
+    versions: Mapping[str, str]
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class CellResult:
-    """A cell, how many of its folds are wanted, and those that are done, in their order."""
+    """A cell, the number of folds wanted, and those that are done, in their order."""
 
     cell: Cell
     wanted: int
-    folds: tuple[FoldRow, ...]
-
-
-@dataclass(frozen=True)
-class RunRow:
-    """A run: its command, and when it began."""
-
-    command: str
-    began: str
+    folds: tuple[FoldResult, ...]
 
 
 class Results:
@@ -110,14 +122,8 @@ class Results:
         self._connection.close()
 
     def add(self, cells: Iterable[Cell], wanted: int) -> None:
-        """Note down cells that are to be run; one that is there already takes the new names."""
-        rows = [
-            (
-                *(cell.key, cell.dataset, cell.embedding, cell.scheme, cell.head, cell.profile),
-                *(cell.size, cell.seed, cell.folds, wanted, json.dumps(cell.settings), json.dumps(cell.facts), _now()),
-            )
-            for cell in cells
-        ]
+        """Add cells that are to be run; one that is there already takes the new names."""
+        rows = [(*_cell_row(cell, wanted), _now()) for cell in cells]
         with self._writing():
             self._connection.executemany(
                 f"INSERT INTO cells VALUES ({', '.join('?' * 13)}) ON CONFLICT (key) DO UPDATE SET "  # noqa: S608
@@ -134,7 +140,7 @@ class Results:
 
     @contextmanager
     def running(self, command: str) -> Iterator["Run"]:
-        """Begin a run, which shows signs of life until its end, and then frees what it had claimed."""
+        """Begin a run, which sends heartbeats until its end, and then frees its claims."""
         run = Run(self, uuid.uuid4().hex)
         with self._writing():
             self._connection.execute(
@@ -153,25 +159,27 @@ class Results:
                 self._connection.execute("DELETE FROM claims WHERE run = ?", (run.id,))
 
     def cells(self) -> list[CellResult]:
-        """Return all cells with their finished folds, in the order in which they were noted down."""
-        folds: dict[str, list[FoldRow]] = {}
-        for row in self._rows(f"SELECT cell, {_names(FoldRow)} FROM folds ORDER BY cell, fold"):  # noqa: S608
-            parsed = {name: json.loads(row[name]) for name in ("confusion", "versions", "details")}
-            parsed["confusion"] = np.array(parsed["confusion"])
-            folds.setdefault(row.pop("cell"), []).append(FoldRow(**{**row, **parsed}))
+        """Return all cells with their finished folds, in the order in which they were added."""
+        folds: dict[str, list[FoldResult]] = {}
+        for row in self._rows(f"SELECT cell, {_names(FoldResult)} FROM folds ORDER BY cell, fold"):  # noqa: S608
+            folds.setdefault(row.pop("cell"), []).append(_read_fold(row))
         found = []
-        for row in self._rows(f"SELECT {_names(Cell)}, wanted FROM cells ORDER BY rowid"):  # noqa: S608
-            wanted = row.pop("wanted")
-            parsed = {name: json.loads(row[name]) for name in ("settings", "facts")}
-            found.append(CellResult(Cell(**{**row, **parsed}), wanted, tuple(folds.get(row["key"], ()))))
+        for row in self._rows(f"SELECT {', '.join(_CELL_COLUMNS)} FROM cells ORDER BY rowid"):  # noqa: S608
+            try:
+                cell = _read_cell(row)
+            except (KeyError, TypeError) as error:
+                raise ResultsError(
+                    f"{self.path} holds a cell that this tfcr cannot read ({error}); begin another file: --results FILE"
+                ) from error
+            found.append(CellResult(cell, row["wanted"], tuple(folds.get(cell.key, ()))))
         return found
 
-    def runs(self) -> list[RunRow]:
-        """Return the runs that wrote to this file, the oldest first."""
-        return [RunRow(**row) for row in self._rows("SELECT command, began FROM runs ORDER BY rowid")]
+    def commands(self) -> list[str]:
+        """Return the commands of the runs that wrote to this file, the oldest first."""
+        return [row["command"] for row in self._rows("SELECT command FROM runs ORDER BY rowid")]
 
     def under_way(self) -> int:
-        """Return the number of folds that runs are working on now."""
+        """Return the number of folds that are being run now."""
         alive = [
             row["id"] for row in self._rows("SELECT * FROM runs") if not _is_dead(row["host"], row["pid"], row["seen"])
         ]
@@ -187,7 +195,7 @@ class Results:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Write all of it or nothing; what was written before stays."""
+        """Write all of it or nothing; what was written before is kept."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
@@ -197,7 +205,7 @@ class Results:
                 self._connection.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
                 raise ResultsError(
-                    f"cannot write to {self.path}: {error}; what was finished is kept: mend that (is the disk full?), "
+                    f"cannot write to {self.path}: {error}; what was finished is kept: fix that (is the disk full?), "
                     "and run the same command again"
                 ) from error
             raise
@@ -211,7 +219,7 @@ class Run:
     id: str
 
     def claim(self, folds: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Return those folds that nobody has finished or is running; they are this run's now."""
+        """Claim those folds that nobody has finished or is running, and return them."""
         connection = self.results._connection
         with self.results._writing():
             others = connection.execute("SELECT id, host, pid, seen FROM runs WHERE id != ?", (self.id,))
@@ -229,22 +237,55 @@ class Run:
             connection.executemany("INSERT INTO claims VALUES (?, ?, ?)", [(*fold, self.id) for fold in free])
         return free
 
-    def finish(self, result: FoldResult, cell: Cell) -> None:
-        """Keep the result of a fold; if another run was faster, its result stays."""
-        score = macro_f1(result.confusion, cell.facts["classes"], cell.settings["profile"]["left_out"])
+    def finish(self, cell: str, result: FoldResult) -> None:
+        """Keep the result of a fold of the cell with this key; if another run was faster, its result stays."""
         row = (
-            *(result.cell, result.fold, score, json.dumps(result.confusion.tolist())),
+            *(cell, result.fold, result.macro_f1, json.dumps(result.confusion.tolist())),
             *(result.train_documents, result.test_documents, result.coverage_words, result.coverage_tokens),
-            *(result.seconds, json.dumps(result.details), json.dumps(versions()), _now(), self.id),
+            *(result.seconds, json.dumps(result.details), json.dumps(result.versions), _now(), self.id),
         )
         connection = self.results._connection
         with self.results._writing():
             connection.execute(f"INSERT OR IGNORE INTO folds VALUES ({', '.join('?' * 13)})", row)  # noqa: S608
-            connection.execute("DELETE FROM claims WHERE cell = ? AND fold = ?", (result.cell, result.fold))
+            connection.execute("DELETE FROM claims WHERE cell = ? AND fold = ?", (cell, result.fold))
+
+
+# rows of the file --------------------------------------------------------------------------------------------------
+
+_CELL_COLUMNS = ("key", "dataset", "embedding", "scheme", "head", "profile", "wanted", "settings", "facts")
+
+
+def _cell_row(cell: Cell, wanted: int) -> tuple[Any, ...]:
+    settings, facts = cell.settings, {**asdict(cell.facts), "vectors": cell.vectors}
+    return (
+        *(cell.key, cell.dataset, cell.embedding, cell.scheme, cell.head, cell.profile),
+        *(settings.size, settings.seed, settings.folds, wanted, json.dumps(settings.to_json()), json.dumps(facts)),
+    )
+
+
+def _read_cell(row: Mapping[str, Any]) -> Cell:
+    facts = json.loads(row["facts"])
+    vectors = facts.pop("vectors")
+    lists = {name: tuple(facts[name]) for name in ("classes", "notes")}
+    names = {name: row[name] for name in _CELL_COLUMNS[:6]}
+    settings = Settings.from_json(json.loads(row["settings"]))
+    return Cell(**names, settings=settings, facts=CorpusFacts(**{**facts, **lists}), vectors=vectors)
+
+
+def _read_fold(row: Mapping[str, Any]) -> FoldResult:
+    parsed = {name: json.loads(row[name]) for name in ("confusion", "versions", "details")}
+    return FoldResult(**{**row, **parsed, "confusion": np.array(parsed["confusion"])})
+
+
+def _names(record: type) -> str:
+    return ", ".join(field.name for field in fields(record))
+
+
+# opening -----------------------------------------------------------------------------------------------------------
 
 
 def open_results(path: str | Path, *, make: bool = False) -> Results:
-    """Open a file of results; `make` it where there is none."""
+    """Open a file of results; `make` it if there is none."""
     file = Path(path)
     if not file.exists() and not make:
         raise ResultsError(f"{file} does not exist; expected a file of results: tfcr experiment run --results {file}")
@@ -263,17 +304,13 @@ def open_results(path: str | Path, *, make: bool = False) -> Results:
     return Results(file, connection)
 
 
-def _names(record: type) -> str:
-    return ", ".join(field.name for field in fields(record))
-
-
 def _close(connection: sqlite3.Connection | None) -> None:
     if connection is not None:
         connection.close()
 
 
 def _prepare(connection: sqlite3.Connection, file: Path, make: bool) -> None:
-    """Check that a file is ours and of this version, or make it so if it is empty."""
+    """Check that a file is ours and of this version; create the tables if it is empty."""
     if make:
         _use_log(connection)
     connection.execute("BEGIN IMMEDIATE" if make else "BEGIN")
@@ -287,7 +324,7 @@ def _prepare(connection: sqlite3.Connection, file: Path, make: bool) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION:
-        raise ResultsError(f"{file} is no file of tfcr's results; give another one: --results FILE")
+        raise ResultsError(f"{file} is not a file of tfcr results; give another one: --results FILE")
     if found != VERSION:
         raise ResultsError(
             f"{file} holds results of version {found}, and this tfcr knows version {VERSION}; "
@@ -296,7 +333,7 @@ def _prepare(connection: sqlite3.Connection, file: Path, make: bool) -> None:
 
 
 def _use_log(connection: sqlite3.Connection) -> None:
-    """Write ahead to a log, so that readers and writers do not wait for each other; SQLite will not wait for this."""
+    """Write ahead to a log, so that readers and writers do not wait for each other; retry while it is locked."""
     for attempt in range(50):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -308,7 +345,7 @@ def _use_log(connection: sqlite3.Connection) -> None:
 
 
 def _beat(path: Path, run: str, ended: threading.Event) -> None:
-    """Show signs of life. One missed, on a full disk say, does no harm."""
+    """Send heartbeats. A missed one, on a full disk say, does no harm."""
     with suppress(sqlite3.Error):
         connection = sqlite3.connect(path, timeout=HEARTBEAT, isolation_level=None)
         try:

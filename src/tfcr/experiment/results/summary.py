@@ -1,21 +1,23 @@
-"""From results to what a table or a curve shows: scores by dataset and scheme, and the tests between them."""
+"""From results to what a table or a curve shows: scores by dataset and scheme or system, and tests between them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from tfcr.data import DATASETS
+from tfcr.decision import macro_f1
+from tfcr.experiment.plan.cells import Cell
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES, resolve_profile
+from tfcr.experiment.plan.published import paper_datasets, published_scores
 from tfcr.experiment.plan.request import W2V_SOURCES
-from tfcr.experiment.results.published import paper_datasets, published_scores
-from tfcr.experiment.results.scoring import macro_f1
 from tfcr.experiment.results.statistics import FEWEST_DATASETS, Comparison, across_datasets, best_against_others
-from tfcr.experiment.results.store import CellResult, FoldRow
+from tfcr.experiment.results.store import CellResult, FoldResult
+from tfcr.schemes import SCHEMES
 
 A_PART = 0.9
-"""A dataset with less than this share of the documents it should have is a part of it."""
+"""A dataset with less than this fraction of the documents it should have is a part of it."""
 
 FoldName = tuple[int, int]
 """The seed and the number of a fold."""
@@ -23,13 +25,13 @@ FoldName = tuple[int, int]
 
 @dataclass(frozen=True)
 class Score:
-    """How good a scheme is on a dataset.
+    """How good a scheme or system is on a dataset.
 
     Attributes
     ----------
     score
         The headline of the profile: `mean` or `pooled`.
-    mean, spread
+    mean, std
         Mean and standard deviation of macro-F1 over the folds.
     pooled
         Macro-F1 of the predictions of all folds together, averaged over seeds.
@@ -42,16 +44,16 @@ class Score:
     train_documents
         On average.
     test_to_train
-        Documents tested on for one trained on.
+        Number of test documents divided by that of training documents.
     coverage_words, coverage_tokens
-        The share of the words, and of the running words, that have a vector.
+        The fraction of the words, and of the tokens, that have a vector.
     seconds
         Of all folds together.
     """
 
     score: float
     mean: float
-    spread: float
+    std: float
     pooled: float
     published: float | None
     folds: Mapping[FoldName, float]
@@ -64,7 +66,7 @@ class Score:
 
     @property
     def difference(self) -> float | None:
-        """Ours less the published one."""
+        """Our score minus the published one."""
         return None if self.published is None else self.score - self.published
 
 
@@ -75,11 +77,11 @@ class Place:
     Attributes
     ----------
     profile, embedding, head
-        By name.
+        By name; those that do not apply are empty.
     vectors
-        What the vectors are, in words.
+        Description of the vectors.
     trained_on
-        What in-domain word2vec saw; empty for other vectors.
+        What in-domain word2vec was trained on; empty for other vectors.
     cut
         The number of folds that documents are cut into.
     """
@@ -91,15 +93,33 @@ class Place:
     trained_on: str
     cut: int
 
+    @classmethod
+    def of(cls, result: CellResult) -> "Place":
+        """Return the place of a cell."""
+        cell = result.cell
+        trained_on = cell.settings.word2vec.trained_on if cell.settings.word2vec else ""
+        return cls(cell.profile, cell.embedding, cell.head, cell.vectors, trained_on, cell.settings.folds)
+
     @property
     def title(self) -> str:
-        """Return it in words."""
-        return f"{self.embedding} ({self.vectors}), {self.head}, profile {self.profile}"
+        """The title of its table."""
+        vectors = f"{self.embedding} ({self.vectors})" if self.embedding else "no vectors"
+        return ", ".join(filter(None, [vectors, self.head, self.profile and f"profile {self.profile}"]))
+
+    @property
+    def headline(self) -> str:
+        """Which score counts: ``mean`` or ``pooled``."""
+        return resolve_profile(self.profile).score if self.profile else "mean"
+
+    def takes(self, other: "Place") -> bool:
+        """Whether the scores of a system that runs at the `other` place stand beside those of this one."""
+        ours, theirs = ((place.cut, place.embedding, place.vectors, place.trained_on) for place in (self, other))
+        return ours == theirs if other.embedding else self.cut == other.cut
 
 
 @dataclass(frozen=True)
 class Group:
-    """The scores of one table, its tests, and what a reader must know of it."""
+    """The scores of one table by dataset and column, its tests, and notes for the reader."""
 
     place: Place
     rows: dict[str, dict[str, Score]]
@@ -107,14 +127,14 @@ class Group:
     notes: tuple[str, ...] = ()
 
     @property
-    def schemes(self) -> list[str]:
-        """Return the schemes of all rows, the paper's first and in its order."""
-        found = dict.fromkeys(scheme for row in self.rows.values() for scheme in row)
+    def columns(self) -> list[str]:
+        """The schemes and systems of all rows, the paper's first and in its order."""
+        found = dict.fromkeys(column for row in self.rows.values() for column in row)
         return sorted(found, key=lambda name: PAPER_SCHEMES.index(name) if name in PAPER_SCHEMES else len(found) + 5)
 
     @property
     def folds_run(self) -> str:
-        """Return how many folds were run, in words."""
+        """How many folds were run, in words."""
         names = {name for row in self.rows.values() for score in row.values() for name in score.folds}
         seeds = {seed for seed, _ in names}
         run = len({fold for _, fold in names})
@@ -122,23 +142,23 @@ class Group:
         return f"{run} of {self.place.cut} folds{repeats}"
 
     def winner(self, dataset: str) -> str:
-        """Return the scheme with the best score on a dataset."""
+        """Return the column with the best score on a dataset."""
         row = self.rows[dataset]
-        return max(row, key=lambda scheme: row[scheme].score)
+        return max(row, key=lambda column: row[column].score)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a learning curve: training sizes, mean macro-F1 and its spread over folds."""
+    """A line of a learning curve: training sizes, mean and standard deviation of macro-F1 over folds."""
 
     sizes: list[float] = field(default_factory=list)
     means: list[float] = field(default_factory=list)
-    spreads: list[float] = field(default_factory=list)
+    stds: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """The learning curves of one place: for each dataset, a line for each scheme."""
+    """The learning curves of one place: for each dataset, a line for each scheme or system."""
 
     place: Place
     panels: dict[str, dict[str, Curve]]
@@ -147,7 +167,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class ProgressRow:
-    """How far the cells of a profile, dataset, vectors and classifier are."""
+    """How far the cells of a profile, dataset, embedding and head are."""
 
     profile: str
     dataset: str
@@ -161,7 +181,7 @@ class ProgressRow:
 
 
 def progress_of(results: Iterable[CellResult]) -> list[ProgressRow]:
-    """Tell what is done and what is left, by profile, dataset, vectors and classifier."""
+    """Return what is done and what is left, by profile, dataset, embedding and head."""
     parts: dict[tuple[str, str, str, str], list[CellResult]] = {}
     for result in results:
         cell = result.cell
@@ -180,8 +200,8 @@ def progress_of(results: Iterable[CellResult]) -> list[ProgressRow]:
 
 
 def summarise(results: Iterable[CellResult]) -> list[Group]:
-    """Return the tables of all cells that trained on whole training parts."""
-    whole = [result for result in results if result.cell.size is None]
+    """Return the tables of all cells that trained on whole training folds."""
+    whole = [result for result in results if result.cell.settings.size is None]
     return [_group(place, cells) for place, cells in _by_place(whole).items()]
 
 
@@ -193,7 +213,7 @@ def summarise_curves(results: Iterable[CellResult]) -> list[Figure]:
         folds: dict[str, int] = {}
         for dataset, same in _by_dataset(_newest(cells)).items():
             alike = _with_common_folds(same)
-            lines = {scheme: _curve(scores) for scheme, scores in _by_size(alike).items() if len(scores) > 1}
+            lines = {name: _curve(scores) for name, scores in _by_size(place, alike).items() if len(scores) > 1}
             if lines:
                 panels[dataset] = lines
                 folds[dataset] = max(len(result.folds) for result in alike)
@@ -204,32 +224,49 @@ def summarise_curves(results: Iterable[CellResult]) -> list[Figure]:
 
 
 def _by_place(results: Iterable[CellResult]) -> dict[Place, list[CellResult]]:
+    """Return the cells of each table; systems stand in the tables of all schemes with the same vectors."""
     places: dict[Place, list[CellResult]] = {}
-    for result in results:
-        if result.folds:
-            cell = result.cell
-            word2vec = cell.settings["word2vec"] or {}
-            trained_on = word2vec.get("trained_on", "")
-            place = Place(cell.profile, cell.embedding, cell.head, cell.facts["vectors"], trained_on, cell.folds)
-            places.setdefault(place, []).append(result)
+    finished = [result for result in results if result.folds]
+    # those that fit into most places last: without vectors, a system stands beside all that there are
+    for result in sorted(finished, key=lambda result: (not result.cell.of_paper, not result.cell.embedding)):
+        own = Place.of(result)
+        beside = [] if result.cell.of_paper else [place for place in places if place.takes(own)]
+        for place in beside or [own]:
+            places.setdefault(place, []).append(_scored_for(place, result))
     return places
 
 
+def _scored_for(place: Place, result: CellResult) -> CellResult:
+    """Return a system's result with macro-F1 over the classes that count in a profile."""
+    if result.cell.of_paper or not place.profile:
+        return result
+    counted = resolve_profile(place.profile).counted(result.cell.facts.classes)
+    rows = (replace(row, macro_f1=macro_f1(row.confusion, counted)) for row in result.folds)
+    return replace(result, folds=tuple(rows))
+
+
 def _labels(cells: Iterable[CellResult]) -> dict[str, str]:
-    """Return the name of each cell's row: its dataset, what stands in for it, and a hash where data has changed."""
+    """Return the name of each cell's row: its dataset, what stands in for it, and a hash if data has changed."""
     # with other seeds, other documents are sampled: that alone is no change
     data: dict[tuple[str, int], set[str]] = {}
     cells = list(cells)
     for result in cells:
-        data.setdefault((_name(result), result.cell.seed), set()).add(result.cell.settings["data"])
+        settings = result.cell.settings
+        data.setdefault((_name(result), settings.seed), set()).add(settings.data)
     changed = {name for (name, _), hashes in data.items() if len(hashes) > 1}
-    hashes = {result.cell.key: f" [{result.cell.settings['data'][:6]}]" for result in cells if _name(result) in changed}
+    hashes = {result.cell.key: f" [{result.cell.settings.data[:6]}]" for result in cells if _name(result) in changed}
     return {result.cell.key: _name(result) + hashes.get(result.cell.key, "") for result in cells}
 
 
 def _name(result: CellResult) -> str:
-    dataset, source = result.cell.dataset, result.cell.facts["source"]
+    dataset, source = result.cell.dataset, result.cell.facts.source
     return dataset if source == dataset else f"{dataset} ({source})"
+
+
+def _column(result: CellResult) -> str:
+    """Return the name of a cell's column; a system may have the name of a scheme."""
+    cell = result.cell
+    return f"{cell.scheme} (system)" if not cell.of_paper and cell.scheme in SCHEMES else cell.scheme
 
 
 def _newest(cells: Iterable[CellResult]) -> list[CellResult]:
@@ -238,8 +275,8 @@ def _newest(cells: Iterable[CellResult]) -> list[CellResult]:
 
 
 def _line(result: CellResult) -> tuple[Any, ...]:
-    cell = result.cell
-    return _name(result), cell.settings["data"], cell.scheme, cell.size, cell.seed
+    settings = result.cell.settings
+    return _name(result), settings.data, _column(result), settings.size, settings.thin, settings.seed
 
 
 def _by_dataset(cells: list[CellResult]) -> dict[str, list[CellResult]]:
@@ -253,26 +290,25 @@ def _by_dataset(cells: list[CellResult]) -> dict[str, list[CellResult]]:
 def _group(place: Place, cells: list[CellResult]) -> Group:
     rows: dict[str, dict[str, Score]] = {}
     for label, row in _by_dataset(_newest(cells)).items():
-        schemes: dict[str, list[CellResult]] = {}
+        columns: dict[str, list[CellResult]] = {}
         for result in row:
-            schemes.setdefault(result.cell.scheme, []).append(result)
-        rows[label] = {scheme: _score(same) for scheme, same in schemes.items()}
+            columns.setdefault(_column(result), []).append(result)
+        rows[label] = {column: _score(place, same) for column, same in columns.items()}
     group = Group(place, rows)
     return Group(place, rows, tuple(_tests(group)), (*_notes(place, cells), *_test_notes(group)))
 
 
-def _score(cells: Sequence[CellResult]) -> Score:
-    """Join the folds of all seeds of a cell."""
+def _score(place: Place, cells: list[CellResult]) -> Score:
+    """Join the repeats with several seeds into one score."""
     cell = cells[0].cell
-    profile = resolve_profile(cell.profile)
-    folds = {(result.cell.seed, row.fold): row for result in cells for row in result.folds}
+    folds = {(result.cell.settings.seed, row.fold): row for result in cells for row in result.folds}
     scores = [row.macro_f1 for row in folds.values()]
-    pooled = float(np.mean([_pooled(result, profile.left_out) for result in cells]))
     mean = float(np.mean(scores))
+    pooled = float(np.mean([_pooled(place, result) for result in cells]))
     return Score(
-        score={"mean": mean, "pooled": pooled}[profile.score],
+        score={"mean": mean, "pooled": pooled}[place.headline],
         mean=mean,
-        spread=float(np.std(scores)),
+        std=float(np.std(scores)),
         pooled=pooled,
         published=published_scores().get((cell.embedding, cell.head, cell.dataset, cell.scheme)),
         folds={name: row.macro_f1 for name, row in folds.items()},
@@ -285,37 +321,38 @@ def _score(cells: Sequence[CellResult]) -> Score:
     )
 
 
-def _pooled(result: CellResult, left_out: str | None) -> float:
+def _pooled(place: Place, result: CellResult) -> float:
     confusion = np.sum([row.confusion for row in result.folds], axis=0)
-    return macro_f1(confusion, result.cell.facts["classes"], left_out)
+    counted = resolve_profile(place.profile).counted(result.cell.facts.classes) if place.profile else None
+    return macro_f1(confusion, counted)
 
 
-def _mean(rows: Iterable[FoldRow], name: str) -> float:
+def _mean(rows: Iterable[FoldResult], name: str) -> float:
     return float(np.mean([getattr(row, name) for row in rows]))
 
 
 def _with_common_folds(cells: list[CellResult]) -> list[CellResult]:
-    """Return the cells of a panel with the folds that all of them have, or as they are if there are none."""
+    """Return the cells of a panel with the folds that all of them have, or unchanged if there are none."""
     parts: dict[tuple[str, int | None], set[FoldName]] = {}
     for result in cells:
-        names = parts.setdefault((result.cell.scheme, result.cell.size), set())
-        names.update((result.cell.seed, row.fold) for row in result.folds)
+        names = parts.setdefault((_column(result), result.cell.settings.size), set())
+        names.update((result.cell.settings.seed, row.fold) for row in result.folds)
     common = set.intersection(*parts.values())
     if not common:
         return cells
     alike = [
-        replace(result, folds=tuple(row for row in result.folds if (result.cell.seed, row.fold) in common))
+        replace(result, folds=tuple(row for row in result.folds if (result.cell.settings.seed, row.fold) in common))
         for result in cells
     ]
     return [result for result in alike if result.folds]
 
 
-def _by_size(cells: list[CellResult]) -> dict[str, list[Score]]:
-    """Return the scores of each scheme's training sizes."""
+def _by_size(place: Place, cells: list[CellResult]) -> dict[str, list[Score]]:
+    """Return the scores of each column's training sizes."""
     parts: dict[str, dict[int | None, list[CellResult]]] = {}
     for result in cells:
-        parts.setdefault(result.cell.scheme, {}).setdefault(result.cell.size, []).append(result)
-    return {scheme: [_score(same) for same in line.values()] for scheme, line in parts.items()}
+        parts.setdefault(_column(result), {}).setdefault(result.cell.settings.size, []).append(result)
+    return {column: [_score(place, same) for same in line.values()] for column, line in parts.items()}
 
 
 def _curve(scores: list[Score]) -> Curve:
@@ -323,7 +360,7 @@ def _curve(scores: list[Score]) -> Curve:
     return Curve(
         [score.train_documents for score in ordered],
         [score.mean for score in ordered],
-        [score.spread for score in ordered],
+        [score.std for score in ordered],
     )
 
 
@@ -335,18 +372,18 @@ def _tests(group: Group) -> list[Comparison]:
     for dataset, row in group.rows.items():
         common = set.intersection(*(set(score.folds) for score in row.values()))
         if len(row) > 1 and len(common) > 1:
-            folds = {scheme: [score.folds[name] for name in sorted(common)] for scheme, score in row.items()}
+            folds = {column: [score.folds[name] for name in sorted(common)] for column, score in row.items()}
             best = group.winner(dataset)
             found += best_against_others(folds, best, row[best].test_to_train, dataset)
-    whole = _complete_rows(group)
-    if len(whole) >= FEWEST_DATASETS and len(group.schemes) > 1:
-        scores = {scheme: [row[scheme].score for row in whole] for scheme in group.schemes}
-        found += across_datasets(scores, max(scores, key=lambda scheme: float(np.mean(scores[scheme]))))
+    complete = _complete_rows(group)
+    if len(complete) >= FEWEST_DATASETS and len(group.columns) > 1:
+        scores = {column: [row[column].score for row in complete] for column in group.columns}
+        found += across_datasets(scores, max(scores, key=lambda column: float(np.mean(scores[column]))))
     return found
 
 
 def _complete_rows(group: Group) -> list[dict[str, Score]]:
-    return [row for row in group.rows.values() if set(row) == set(group.schemes)]
+    return [row for row in group.rows.values() if set(row) == set(group.columns)]
 
 
 def _test_notes(group: Group) -> list[str]:
@@ -362,22 +399,26 @@ def _test_notes(group: Group) -> list[str]:
 def _notes(place: Place, cells: list[CellResult]) -> tuple[str, ...]:
     notes = [W2V_SOURCES[place.trained_on]] if place.trained_on else []
     shown = {result.cell.key for result in _newest(cells)}
-    older = dict.fromkeys((result.cell.dataset, result.cell.scheme) for result in cells if result.cell.key not in shown)
+    older = dict.fromkeys((result.cell.dataset, _column(result)) for result in cells if result.cell.key not in shown)
     notes += [
-        f"{dataset}: an older result for {scheme}, with another tokenizer, code of your own or protocol, is not shown"
-        for dataset, scheme in older
+        f"{dataset}: an older result for {column}, with another tokenizer, code of your own or protocol, is not shown"
+        for dataset, column in older
     ]
     for result in cells:
-        cell = result.cell
-        if cell.facts["source"] != cell.dataset and cell.dataset in paper_datasets():
-            notes.append(f"{cell.dataset}: {cell.facts['source']} stands in for the paper's dataset")
-        elif cell.dataset in DATASETS and cell.facts["documents_in_all"] < A_PART * DATASETS[cell.dataset].documents:
-            whole = f"{DATASETS[cell.dataset].documents:,}"
-            notes.append(
-                f"{cell.dataset}: {cell.facts['documents_in_all']:,} documents, a part of the dataset's {whole}"
-            )
-        notes += [f"{cell.dataset}: {note}" for note in cell.facts["notes"]]
-        if cell.facts["documents"] < cell.facts["documents_in_all"]:
-            taken = f"{cell.facts['documents']} of {cell.facts['documents_in_all']} documents"
-            notes.append(f"{cell.dataset}: a sample of {taken}")
+        notes += _dataset_notes(result.cell)
     return tuple(dict.fromkeys(notes))
+
+
+def _dataset_notes(cell: Cell) -> list[str]:
+    facts, notes = cell.facts, []
+    if facts.source != cell.dataset and cell.dataset in paper_datasets():
+        notes.append(f"{facts.source} stands in for the paper's dataset")
+    elif cell.dataset in DATASETS and facts.documents_in_all < A_PART * DATASETS[cell.dataset].documents:
+        whole = f"{DATASETS[cell.dataset].documents:,}"
+        notes.append(f"{facts.documents_in_all:,} documents, a part of the dataset's {whole}")
+    notes += facts.notes
+    if facts.documents < facts.documents_in_all:
+        notes.append(f"a sample of {facts.documents} of {facts.documents_in_all} documents")
+    if cell.settings.thin is not None:
+        notes.append(f"classes thinned out for training, to {cell.settings.thin:.0%} of the last one")
+    return [f"{cell.dataset}: {note}" for note in notes]

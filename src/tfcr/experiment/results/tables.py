@@ -8,15 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tfcr.errors import look_up
-from tfcr.experiment.plan.profiles import resolve_profile
-from tfcr.experiment.results.published import PAPER_TABLES
+from tfcr.experiment.plan.published import PAPER_TABLES
 from tfcr.experiment.results.statistics import Comparison
 from tfcr.experiment.results.summary import Group, Score
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a dataset's rows: what it shows, and how each score is written."""
+    """A line of a dataset's rows: its title, and how each score is written."""
 
     name: str
     write: Callable[[Score], str]
@@ -40,11 +39,11 @@ def write_difference(value: float | None) -> str:
 
 def _write_mean(score: Score) -> str:
     part = "" if len(score.folds) == score.wanted else f" ({len(score.folds)}/{score.wanted})"
-    return f"{write_score(score.mean)} ±{write_score(score.spread)}{part}"
+    return f"{write_score(score.mean)} ±{write_score(score.std)}{part}"
 
 
 LINES: dict[str, Line] = {
-    "mean": Line("mean ± spread", _write_mean),
+    "mean": Line("mean ± std", _write_mean),
     "pooled": Line("pooled", lambda score: write_score(score.pooled)),
     "published": Line("published", lambda score: write_score(score.published)),
     "difference": Line("difference", lambda score: write_difference(score.difference)),
@@ -56,7 +55,7 @@ _HEADLINES = {"mean": "mean of", "pooled": "over the pooled predictions of"}
 
 @dataclass(frozen=True)
 class Row:
-    """A printed row: its head, the line's name, its cells, and the number of the winner's cell, if it has one."""
+    """A printed row: its dataset, the line's title, its cells, and the number of the best cell, if it is marked."""
 
     dataset: str
     line: str
@@ -78,21 +77,21 @@ class Printed:
 def printed(group: Group) -> Printed:
     """Lay out a table: for each dataset, our scores, the published ones, and the difference."""
     rows = []
-    headline = resolve_profile(group.place.profile).score
+    headline = group.place.headline
     shown = {name: line for name, line in LINES.items() if _is_shown(name, group)}
     for dataset, scores in group.rows.items():
-        winner = group.schemes.index(group.winner(dataset))
+        winner = group.columns.index(group.winner(dataset))
         for number, (name, line) in enumerate(shown.items()):
-            cells = [line.write(scores[scheme]) if scheme in scores else "–" for scheme in group.schemes]
+            cells = [line.write(scores[column]) if column in scores else "–" for column in group.columns]
             coverage = _coverage(scores) if number == 0 else ""
             head = dataset if number == 0 else ""
             rows.append(Row(head, line.name, [*cells, coverage], winner if name == headline else None))
     notes = [
         f"macro-F1, {_HEADLINES[headline]} {group.folds_run}; the best of each dataset is marked, and the difference "
-        "is ours less the published one",
+        "is our score minus the published one",
         *group.notes,
     ]
-    return Printed(group.place.title, ["dataset", "", *group.schemes, "vectors for"], rows, group.tests, notes)
+    return Printed(group.place.title, ["dataset", "", *group.columns, "vectors for"], rows, group.tests, notes)
 
 
 def _is_shown(line: str, group: Group) -> bool:
@@ -102,8 +101,8 @@ def _is_shown(line: str, group: Group) -> bool:
 
 
 def _coverage(scores: dict[str, Score]) -> str:
-    some = next(iter(scores.values()))
-    return f"{some.coverage_tokens:.0%} of tokens, {some.coverage_words:.0%} of words"
+    some = next((score for score in scores.values() if score.coverage_words), None)  # not every system has vectors
+    return f"{some.coverage_tokens:.0%} of tokens, {some.coverage_words:.0%} of words" if some else ""
 
 
 def select(groups: Iterable[Group], *, table: str | None = None, profile: str | None = None) -> list[Group]:
@@ -193,21 +192,21 @@ _LATEX = {
 
 
 def latex_escape(text: str) -> str:
-    """Return text with what LaTeX would take for commands escaped."""
+    """Return text with the special characters of LaTeX escaped."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 
 def flat_rows(groups: Iterable[Group]) -> list[dict[str, Any]]:
-    """Return a row for each score, for machines."""
+    """Return one row per score, for machines."""
     return [
         {
             **asdict(group.place),
             "dataset": dataset,
-            "scheme": scheme,
+            "scheme": column,
             "score": score.score,
-            "winner": scheme == group.winner(dataset),
+            "winner": column == group.winner(dataset),
             "mean": score.mean,
-            "spread": score.spread,
+            "std": score.std,
             "pooled": score.pooled,
             "published": score.published,
             "difference": score.difference,
@@ -220,12 +219,12 @@ def flat_rows(groups: Iterable[Group]) -> list[dict[str, Any]]:
         }
         for group in groups
         for dataset, row in group.rows.items()
-        for scheme, score in row.items()
+        for column, score in row.items()
     ]
 
 
 def as_csv(groups: Sequence[Group]) -> str:
-    """Write a line for each score."""
+    """Write one line per score."""
     rows = flat_rows(groups)
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else ["dataset"], lineterminator="\n")

@@ -1,19 +1,19 @@
-"""Datasets as the cells see them: read, sampled, counted once, and kept where all processes find them."""
+"""Datasets as the cells see them: read, sampled and counted once, and kept where all processes find them."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.data import Corpus, ReadOptions, load_data
+from tfcr.data import Corpus, load_data
 from tfcr.errors import DamagedError, DataError
 from tfcr.evaluation import plan_folds
+from tfcr.experiment.plan.corpora import CorpusFacts, CorpusHandle, CorpusPlan
 from tfcr.experiment.plan.folds import cut_folds, sample_documents
 from tfcr.system.array_codec import read_sparse, read_strings, write_sparse, write_strings
 from tfcr.system.artifacts import (
@@ -25,59 +25,13 @@ from tfcr.system.artifacts import (
     make_artifact,
     open_artifact,
 )
-from tfcr.text.documents import CountedDocuments, count_words
+from tfcr.text.documents import CountedDocuments, count_terms
+from tfcr.text.vocabulary import Vocabulary
 
 SECTION = "experiments"
 """The section of the cache for all that the cells of experiments share."""
 
 _URL = re.compile(r"\w+://\S*")
-
-
-@dataclass(frozen=True)
-class CorpusPlan:
-    """Which documents of which dataset are used, and how they become words."""
-
-    source: str
-    options: ReadOptions
-    tokenizer: str
-    sample: int
-    seed: int
-    folds: int
-
-
-@dataclass(frozen=True)
-class CorpusFacts:
-    """What is known of a prepared corpus.
-
-    Attributes
-    ----------
-    entry
-        Its name among the entries.
-    source
-        What it was read from, for people.
-    texts_hash
-        Of all texts of the dataset, which in-domain word2vec sees.
-    data_hash
-        Of the sampled texts and their labels.
-    documents_in_all, documents
-        Of the dataset, and of the sample.
-    classes
-        Sorted, as text.
-    training_documents
-        Those of the smallest training part.
-    notes
-        What had to be left out.
-    """
-
-    entry: str
-    source: str
-    texts_hash: str
-    data_hash: str
-    documents_in_all: int
-    documents: int
-    classes: tuple[str, ...]
-    training_documents: int
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -89,13 +43,13 @@ class PreparedCorpus:
     documents
         CountedDocuments over all words of the sample.
     without_urls
-        The counts, (n_documents, n_words), had web addresses not been there.
+        The counts without the words of web addresses; (n_documents, n_words).
     labels
         The number of each document's class; (n_documents,).
     classes
         Sorted, as text.
     groups
-        The number of each document's group; None where there are none.
+        The number of each document's group; None if there are no groups.
     """
 
     documents: CountedDocuments
@@ -116,22 +70,27 @@ class PrepareCorpus:
 
     plan: CorpusPlan
 
-    def work(self) -> Iterator[CorpusFacts]:
-        """Yield what is known of it."""
+    def work(self) -> Iterator[CorpusHandle]:
+        """Yield its handle."""
         yield prepare_corpus(self.plan)
 
 
-def prepare_corpus(plan: CorpusPlan) -> CorpusFacts:
+def prepare_corpus(plan: CorpusPlan) -> CorpusHandle:
     """Read a dataset, take the sample, count its words, and keep all of it on disk."""
     corpus = read_whole(plan)
     texts_hash = digest_of_strings(corpus.texts)
     labels_hash = digest_of_strings([*map(str, corpus.labels), *map(str, corpus.groups or [])])
     name = digest_of("corpus", texts_hash, labels_hash, asdict(plan) | {"source": "", "options": ""})
-    artifact = make_artifact(SECTION, name, partial(_write_corpus, name, plan, corpus, texts_hash))
-    facts: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in artifact.facts.items()
-    }
-    return CorpusFacts(source=Path(plan.source).name, **facts)
+    known = make_artifact(SECTION, name, partial(_write_corpus, plan, corpus)).facts
+    facts = CorpusFacts(
+        source=Path(plan.source).name,
+        documents_in_all=len(corpus),
+        documents=known["documents"],
+        classes=tuple(known["classes"]),
+        training_documents=known["training_documents"],
+        notes=tuple(known["notes"]),
+    )
+    return CorpusHandle(name, texts_hash, known["data_hash"], facts)
 
 
 def read_whole(plan: CorpusPlan) -> Corpus:
@@ -143,20 +102,17 @@ def read_whole(plan: CorpusPlan) -> Corpus:
         raise DataError(f"{error}{hint}") from None
 
 
-def _write_corpus(name: str, plan: CorpusPlan, corpus: Corpus, texts_hash: str, writer: ArtifactWriter) -> None:
+def _write_corpus(plan: CorpusPlan, corpus: Corpus, writer: ArtifactWriter) -> None:
     sample = _sample(corpus, plan)
     planned = plan_folds(sample, plan.folds, min_class_size=plan.folds)
     sample = planned.corpus
-    documents = count_words(sample.texts, plan.tokenizer)
-    documents.matrix.sort_indices()  # now, while the arrays may still be written to
+    documents = count_terms(sample.texts, plan.tokenizer)
+    documents.matrix.sort_indices()  # now, while the arrays are writable
     classes, labels = np.unique(list(map(str, sample.labels)), return_inverse=True)
     groups = [] if sample.groups is None else np.unique(list(map(str, sample.groups)), return_inverse=True)[1].tolist()
     folds = cut_folds(labels, groups or None, plan.folds, plan.seed)
     writer.facts |= {
-        "entry": name,
-        "texts_hash": texts_hash,
         "data_hash": digest_of_strings([*sample.texts, *map(str, sample.labels), *map(str, groups)]),
-        "documents_in_all": len(corpus),
         "documents": len(sample),
         "classes": classes.tolist(),
         "training_documents": min(len(fold.train) for fold in folds),
@@ -168,7 +124,7 @@ def _write_corpus(name: str, plan: CorpusPlan, corpus: Corpus, texts_hash: str, 
         "lengths": documents.lengths,
         "labels": labels.astype(np.int64),
         "groups": np.array(groups, np.int64),
-        **write_strings("words", list(documents.words)),
+        **write_strings("words", documents.vocabulary.words),
         **write_strings("texts", sample.texts),
     }
     writer.write(arrays)
@@ -186,9 +142,10 @@ def _sample(corpus: Corpus, plan: CorpusPlan) -> Corpus:
 
 
 def _url_counts(texts: list[str], documents: CountedDocuments, tokenizer: str) -> sp.csr_array:
-    """Return what web addresses add to the counts: those of the texts as they are, less those without addresses."""
+    """Return what web addresses add to the counts: counts of the whole texts minus counts without addresses."""
     places = np.array([place for place, text in enumerate(texts) if _URL.search(text)], np.int64)
-    stripped = count_words([_URL.sub("", texts[place]) for place in places.tolist()], tokenizer, documents.words)
+    without = [_URL.sub("", texts[place]) for place in places.tolist()]
+    stripped = count_terms(without, tokenizer, documents.vocabulary)
     added = sp.coo_array(documents.matrix[places] - stripped.matrix)
     return sp.coo_array((added.data, (places[added.row], added.col)), shape=documents.matrix.shape).tocsr()
 
@@ -202,7 +159,7 @@ def open_corpus(name: str) -> PreparedCorpus:
             return _read_corpus(artifact)
     except DamagedError:
         drop_artifact(SECTION, name)
-    raise OSError(2, "what was prepared is gone from the cache; run the same command again", name)
+    raise OSError(2, "a prepared corpus is gone from the cache; run the same command again", name)
 
 
 def _read_corpus(artifact: Artifact) -> PreparedCorpus:
@@ -211,7 +168,7 @@ def _read_corpus(artifact: Artifact) -> PreparedCorpus:
     shape = (len(lengths), len(words))
     counts, urls = (read_sparse(arrays, part, shape, "fiu") for part in ("counts", "urls"))
     return PreparedCorpus(
-        documents=CountedDocuments(words, counts, lengths),
+        documents=CountedDocuments(Vocabulary(words), counts, lengths),
         without_urls=_less(counts, urls),
         labels=np.array(arrays["labels"]),
         classes=np.array(artifact.facts["classes"]),

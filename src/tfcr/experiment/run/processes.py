@@ -1,7 +1,7 @@
 """Tasks on several processes: each yields events, which come back as they happen.
 
-Processes are spawned, so that no lock or thread of the parent is copied, with as many threads each as leave the
-processors to all. They end with their parent, however that ends. With one process, tasks run in the parent itself.
+Processes are spawned, so that no lock or thread of the parent is copied. They share the processors: each gets its part
+of the threads. They end with their parent, however that ends. With one process, tasks run in the parent itself.
 """
 
 import multiprocessing
@@ -35,7 +35,7 @@ class Task(Protocol):
     """Something to do, which can be sent to another process."""
 
     def work(self) -> Iterator[Any]:
-        """Do it, yielding what is to be told."""
+        """Do it, yielding events."""
 
 
 @dataclass(frozen=True)
@@ -84,21 +84,21 @@ class Pool(Protocol):
     memory: int
 
     def idle(self) -> bool:
-        """Tell whether another task can be given."""
+        """Return whether another task can be given."""
 
     def busy(self) -> bool:
-        """Tell whether a task is under way."""
+        """Return whether a task is under way."""
 
     def give(self, task: Task) -> None:
         """Begin a task."""
 
     def events(self) -> list[Any]:
-        """Wait a moment, and return what happened."""
+        """Wait a moment, and return the events since."""
 
 
 @contextmanager
 def open_pool(processes: int, most_tasks: int) -> Iterator[Pool]:
-    """Give a pool of so many processes, or of as many as there can be tasks."""
+    """Open a pool of processes, no more than there can be tasks."""
     count = max(1, min(processes, most_tasks))
     if count == 1:
         yield _Inline(memory_limit())
@@ -193,7 +193,7 @@ class _Processes:
 
 @contextmanager
 def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Change the environment for the processes that start meanwhile; threads are counted when numpy is imported."""
+    """Change the environment for processes that start meanwhile; libraries read it when they are imported."""
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:

@@ -1,4 +1,4 @@
-"""Run an experiment: read the datasets, plan the cells, get the vectors, run what is not done yet, keep each result."""
+"""Run an experiment: read the datasets, plan the cells, get the vectors, run the missing folds, keep each result."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -7,19 +7,21 @@ from typing import Any
 
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.experiment.plan.cells import Cell, Planned, corpus_plans, plan_cells, shared_work, size_notes
+from tfcr.experiment.plan.corpora import CorpusHandle, CorpusPlan
 from tfcr.experiment.plan.request import W2V_SOURCES, Request
+from tfcr.experiment.plan.vectors import VectorFile
 from tfcr.experiment.results.store import Results, Run
-from tfcr.experiment.run.corpora import CorpusFacts, CorpusPlan, PrepareCorpus
+from tfcr.experiment.run.corpora import PrepareCorpus
 from tfcr.experiment.run.processes import Finished, Note, Pool, Task, open_pool
-from tfcr.experiment.run.trial import FoldResult, RunFold
-from tfcr.experiment.run.vectors import FileFacts, IdentifyVectors, PrepareVectors
+from tfcr.experiment.run.trial import RunFold
+from tfcr.experiment.run.vectors import IdentifyVectors, PrepareVectors
 
 WAITING = 0.5
 """Seconds between two looks at what another run is working on."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunProgress:
     """How far a run is: folds done and in all, the seconds left if known, and what is being done."""
 
     done: int
@@ -30,7 +32,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run did: the cells asked for, the folds that were there already, and those run now."""
+    """What a run did: cells asked for, folds that were there already, and folds run now."""
 
     cells: int
     folds_before: int
@@ -38,22 +40,22 @@ class Outcome:
 
 
 @dataclass
-class Teller:
-    """Tells the user how far the run is, and each note once."""
+class Reporter:
+    """Where notes and progress go; each note is passed on once."""
 
-    note: Callable[[str], None] = lambda text: None
-    standing: Callable[[Standing], None] = lambda standing: None
-    _told: set[str] = field(default_factory=set)
+    on_note: Callable[[str], None] = lambda text: None
+    on_progress: Callable[[RunProgress], None] = lambda progress: None
+    _noted: set[str] = field(default_factory=set)
 
-    def tell(self, text: str) -> None:
-        """Pass on a note, unless it was told before."""
-        if text not in self._told:
-            self._told.add(text)
-            self.note(text)
+    def note(self, text: str) -> None:
+        """Pass on a note, unless it was passed on before."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.on_note(text)
 
-    def show(self, doing: str) -> None:
-        """Show what is being done before there are folds to count."""
-        self.standing(Standing(0, 0, None, doing))
+    def doing(self, what: str) -> None:
+        """Report what is being done before there are folds to count."""
+        self.on_progress(RunProgress(0, 0, None, what))
 
 
 def run_experiment(
@@ -62,9 +64,9 @@ def run_experiment(
     *,
     processes: int = 1,
     command: str = "",
-    teller: Teller | None = None,
+    reporter: Reporter | None = None,
 ) -> Outcome:
-    """Run all cells of a request that the file of results does not hold yet.
+    """Run all folds of a request that the file of results does not hold yet.
 
     Parameters
     ----------
@@ -73,30 +75,31 @@ def run_experiment(
     results
         Where results go, each as soon as it is there.
     processes
-        How many cells run at once.
+        How many folds run at once.
     command
         What the user typed, kept with the results.
-    teller
-        Where progress and notes go.
+    reporter
+        Where notes and progress go.
     """
     request.check()
-    teller = teller or Teller()
+    reporter = reporter or Reporter()
     with results.running(command) as run, open_pool(processes, _most_tasks(request)) as pool:
-        corpora = _prepare_corpora(request, pool, teller)
-        files = _identify_files(request, pool, teller)
+        corpora = _prepare_corpora(request, pool, reporter)
+        files = _identify_files(request, pool, reporter)
         planned = _unique(plan_cells(request, corpora, files))
-        _tell_notes(request, corpora, teller)
+        _note_all(request, corpora, planned, reporter)
         results.add([plan.cell for plan in planned], len(request.wanted_folds()))
         work = _Work(planned, request.wanted_folds(), results)
         before = work.n_done
-        _prepare_vectors(work.unfinished(), pool, teller)
-        _run_folds(work, run, pool, teller)
+        _prepare_vectors(work.unfinished(), pool, reporter)
+        _run_folds(work, run, pool, reporter)
     return Outcome(len(planned), before, work.n_run)
 
 
 def _most_tasks(request: Request) -> int:
-    rows = len(request.datasets) * len(request.embeddings) * len(request.profiles) * len(request.seeds)
-    return rows * len(request.sizes) * len(request.wanted_folds())
+    rows = len(request.embeddings) * len(request.profiles) * bool(request.schemes)
+    rows += (len(request.embeddings) + 1) * len(request.systems)
+    return len(request.datasets) * rows * len(request.seeds) * len(request.sizes) * len(request.wanted_folds())
 
 
 def _unique(planned: Iterable[Planned]) -> list[Planned]:
@@ -104,35 +107,37 @@ def _unique(planned: Iterable[Planned]) -> list[Planned]:
     return list({plan.cell.key: plan for plan in planned}.values())
 
 
-def _tell_notes(request: Request, corpora: dict[CorpusPlan, CorpusFacts], teller: Teller) -> None:
-    for (dataset, _, _), plan in corpus_plans(request).items():
-        for text in corpora[plan].notes:
-            teller.tell(f"{dataset}: {text}")
+def _note_all(
+    request: Request, corpora: dict[CorpusPlan, CorpusHandle], planned: list[Planned], reporter: Reporter
+) -> None:
+    for plan, dataset in corpus_plans(request).items():
+        for text in corpora[plan].facts.notes:
+            reporter.note(f"{dataset}: {text}")
     for text in size_notes(request, corpora):
-        teller.tell(text)
-    if any(embedding.source == IN_DOMAIN for embedding in request.embeddings):
-        teller.tell(W2V_SOURCES[request.word2vec.trained_on])
+        reporter.note(text)
+    if any(plan.vectors and plan.vectors.word2vec for plan in planned):
+        reporter.note(W2V_SOURCES[request.word2vec.trained_on])
 
 
 # what cells share --------------------------------------------------------------------------------------------------
 
 
-def _prepare_corpora(request: Request, pool: Pool, teller: Teller) -> dict[CorpusPlan, CorpusFacts]:
-    plans = list(dict.fromkeys(corpus_plans(request).values()))
-    teller.show("reading and counting datasets")
-    return dict(zip(plans, _all_of([PrepareCorpus(plan) for plan in plans], pool, teller), strict=True))
+def _prepare_corpora(request: Request, pool: Pool, reporter: Reporter) -> dict[CorpusPlan, CorpusHandle]:
+    plans = list(corpus_plans(request))
+    reporter.doing("reading and counting datasets")
+    return dict(zip(plans, _all_of([PrepareCorpus(plan) for plan in plans], pool, reporter), strict=True))
 
 
-def _identify_files(request: Request, pool: Pool, teller: Teller) -> dict[str, FileFacts]:
+def _identify_files(request: Request, pool: Pool, reporter: Reporter) -> dict[str, VectorFile]:
     sources = list(dict.fromkeys(row.source for row in request.embeddings if row.source != IN_DOMAIN))
-    teller.show("looking at vectors")
-    return dict(zip(sources, _all_of([IdentifyVectors(source) for source in sources], pool, teller), strict=True))
+    reporter.doing("looking at vectors")
+    return dict(zip(sources, _all_of([IdentifyVectors(source) for source in sources], pool, reporter), strict=True))
 
 
-def _prepare_vectors(unfinished: list[Planned], pool: Pool, teller: Teller) -> None:
-    plans = dict.fromkeys(plan.vectors for plan in unfinished if not plan.vectors.per_fold)
-    teller.show("getting vectors")
-    _all_of([PrepareVectors(plan) for plan in plans], pool, teller)
+def _prepare_vectors(unfinished: list[Planned], pool: Pool, reporter: Reporter) -> None:
+    plans = dict.fromkeys(plan.vectors for plan in unfinished if plan.vectors and not plan.vectors.per_fold)
+    reporter.doing("getting vectors")
+    _all_of([PrepareVectors(plan) for plan in plans], pool, reporter)
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,7 @@ class _Numbered:
             yield self.number, event
 
 
-def _all_of(tasks: Sequence[Task], pool: Pool, teller: Teller) -> list[Any]:
+def _all_of(tasks: Sequence[Task], pool: Pool, reporter: Reporter) -> list[Any]:
     """Do tasks of one event each, and return the events in the order of the tasks."""
     waiting = [_Numbered(number, task) for number, task in enumerate(tasks)]
     found: dict[int, Any] = {}
@@ -156,7 +161,7 @@ def _all_of(tasks: Sequence[Task], pool: Pool, teller: Teller) -> list[Any]:
             pool.give(waiting.pop(0))
         for event in pool.events():
             if isinstance(event, Note):
-                teller.tell(event.text)
+                reporter.note(event.text)
             elif not isinstance(event, Finished):
                 found[event[0]] = event[1]
     return [found[number] for number in range(len(tasks))]
@@ -185,7 +190,7 @@ class _Work:
         return [plan for key, plan in self.planned.items() if key in left]
 
     def next_task(self, run: Run, memory: int) -> RunFold | None:
-        """Claim the first folds that nobody is running; groups with none left are dropped."""
+        """Claim the first folds that nobody is running; drop groups with none left."""
         self.groups = [(group, fold) for group, fold in self.groups if self._left(group, fold)]
         for group, fold in self.groups:
             claimed = set(run.claim(self._left(group, fold)))
@@ -202,38 +207,40 @@ class _Work:
         """See what other runs have finished meanwhile."""
         self.done = self.results.done(self.planned) & self.folds
 
-    def add(self, result: FoldResult) -> Cell:
-        """Count a fold as done."""
-        self.done.add((result.cell, result.fold))
+    def add(self, key: str, fold: int) -> Cell:
+        """Count a fold as done, and return its cell."""
+        self.done.add((key, fold))
         self.n_run += 1
-        self.work_run += _expected(self.planned[result.cell])
-        return self.planned[result.cell].cell
+        self.work_run += _expected(self.planned[key])
+        return self.planned[key].cell
 
-    def standing(self, doing: str) -> Standing:
-        """Tell how far the run is; what is left takes as long a document as what was run."""
+    def progress(self, doing: str) -> RunProgress:
+        """Return how far the run is; each document left takes as long as one that was run."""
         left = sum(_expected(self.planned[key]) for key, _ in self.folds - self.done)
         seconds = (time.monotonic() - self.began) * left / self.work_run if self.work_run else None
-        return Standing(len(self.done), len(self.folds), seconds, doing)
+        return RunProgress(len(self.done), len(self.folds), seconds, doing)
 
 
 def _expected(planned: Planned) -> float:
-    """Return what a fold of a cell costs, in documents to train on."""
-    return float(planned.cell.size or planned.corpus.training_documents)
+    """Return what a fold of a cell costs, in training documents."""
+    return float(planned.cell.settings.size or planned.corpus.facts.training_documents)
 
 
-def _run_folds(work: _Work, run: Run, pool: Pool, teller: Teller) -> None:
+def _run_folds(work: _Work, run: Run, pool: Pool, reporter: Reporter) -> None:
     work.began = time.monotonic()
-    teller.standing(work.standing("running"))
+    reporter.on_progress(work.progress("running"))
     while work.folds - work.done:
         while pool.idle() and (task := work.next_task(run, pool.memory)):
             pool.give(task)
         if not pool.busy() and work.folds - work.done:
-            teller.tell("another run is working on the cells that are left; waiting for it")
+            reporter.note("another run is working on the cells that are left; waiting for it")
             time.sleep(WAITING)
         for event in pool.events():
             if isinstance(event, Note):
-                teller.tell(event.text)
-            elif isinstance(event, FoldResult):
-                cell = work.add(event)
-                run.finish(event, cell)
-                teller.standing(work.standing(f"{cell.dataset} {cell.embedding} {cell.head} {cell.scheme}"))
+                reporter.note(event.text)
+            elif not isinstance(event, Finished):
+                key, result = event
+                cell = work.add(key, result.fold)
+                run.finish(key, result)
+                names = (cell.dataset, cell.embedding, cell.head, cell.scheme, f"fold {result.fold + 1}")
+                reporter.on_progress(work.progress(" ".join(filter(None, names))))

@@ -1,4 +1,4 @@
-"""The 480 scores that the paper prints, as they stand in its two tables."""
+"""The 480 scores that the paper prints in its two tables."""
 
 import csv
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of the paper: what it is about, and the pairs of embedding and classifier that it shows."""
+    """A table of the paper: its subject, and the embeddings with their heads that it shows."""
 
     what: str
     groups: tuple[tuple[str, str], ...]
@@ -20,7 +20,7 @@ class PaperTable:
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """The classifiers, in the paper's order."""
+        """The heads, in the paper's order."""
         return tuple(dict.fromkeys(head for _, head in self.groups))
 
 
@@ -35,8 +35,8 @@ PAPER_TABLES: dict[str, PaperTable] = {
 
 @cache
 def published_scores() -> dict[tuple[str, str, str, str], float]:
-    """Return the published macro-F1 for each embedding, classifier, dataset and scheme."""
-    text = files("tfcr.experiment.results").joinpath("published-scores.csv").read_text("utf-8")
+    """Return the published macro-F1 for each embedding, head, dataset and scheme."""
+    text = files("tfcr.experiment.plan").joinpath("published-scores.csv").read_text("utf-8")
     return {
         (row["embedding"], row["classifier"], row["dataset"], row["scheme"]): float(row["macro_f1"])
         for row in csv.DictReader(text.splitlines())

@@ -1,0 +1,262 @@
+"""CPU time of two versions of the library: our side of the speed benchmark, old and new taking turns.
+
+    python benchmarks/old_and_new.py OLD/src [NEW/src] [--rows counting,svm] [--samples 9]
+
+Rows: counting vectors svm lr fast-agnews fast-davidson best-agnews predict-weights predict-own predict-sum predict-best
+loading first-prediction help demo.
+
+Each sample is a process of its own that imports the library from one of the two source trees, prepares its data, runs
+the row once to load compiled code (except the rows of a fresh process) and measures the second time. The least of the
+samples counts. Ratios above 1.15 are flagged, and the exit status is then 1. Rows use public names, or names that are
+looked up in both trees.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SLOWER = 1.15
+"""New time divided by old time above which a row is flagged."""
+GLOVE = "glove.6B.100d.subset.bin"
+GOOGLE_NEWS = "GoogleNews-vectors-negative300-bolukbasi.bin"
+Work = Callable[[], Any]
+
+
+# names of both trees -------------------------------------------------------------------------------------------------
+
+
+def look_for(*places: str) -> Any:
+    """Return the first of these that exists, each a ``module:name``: names have moved between the trees."""
+    for place in places:
+        module, name = place.split(":")
+        try:
+            return getattr(import_module(module), name)
+        except (ImportError, AttributeError):
+            continue
+    raise SystemExit(f"found none of {', '.join(places)}; add its new place to benchmarks/old_and_new.py")
+
+
+@cache
+def corpus(name: str) -> Any:
+    return look_for("tfcr.data:load_dataset", "tfcr.corpus:load_dataset", "tfcr.corpus.named:load_dataset")(name)
+
+
+def vector_file(name: str) -> str:
+    folders = look_for("tfcr.system.files:data_folders", "tfcr.files:data_folders")()
+    return str(next(path for folder in folders if (path := folder / "embeddings" / name).exists()))
+
+
+def classifier(preset: str, **parameters: Any) -> Any:
+    return look_for("tfcr:TfcrClassifier").from_preset(preset, **parameters)
+
+
+def newsgroups() -> tuple[list[str], Any, list[str]]:
+    """Return 9,000 posts to train on, their labels, and the other posts."""
+    order = np.random.default_rng(0).permutation(len(corpus("20ng")))
+    texts, labels = np.array(corpus("20ng").texts, dtype=object)[order], np.array(corpus("20ng").labels)[order]
+    return texts[:9000].tolist(), labels[:9000], texts[9000:].tolist()
+
+
+# rows: prepare, and return what is measured --------------------------------------------------------------------------
+
+
+def counting() -> Work:
+    count = look_for("tfcr.text.documents:count_terms", "tfcr.documents:count_words")
+    texts = [text for name in ("20ng", "semeval", "emoji") for text in corpus(name).texts]
+    return lambda: count(texts)
+
+
+def document_vectors() -> Work:
+    vectorizer = look_for("tfcr:WeightedEmbeddingVectorizer")(
+        embeddings=vector_file(GOOGLE_NEWS), scheme="tfcr-log", tokenizer="words"
+    )
+    texts = corpus("20ng").texts
+    vectorizer.fit(texts, corpus("20ng").labels)
+    some = texts[:: len(texts) // 1000][:1000]
+    return lambda: vectorizer.transform(some)
+
+
+def head(name: str) -> Work:
+    make_targets = look_for("tfcr.heads:make_targets", "tfcr.heads.base:make_targets")
+    resolve_head = look_for("tfcr.heads:resolve_head", "tfcr.heads.base:resolve_head")
+    dense = look_for("tfcr.features.matrix:DenseFeatures", "tfcr.features:HeldFeatures")
+    stored = np.load(os.environ["TFCR_BENCH_FEATURES"])
+    X, classes = stored["X"], stored["classes"]
+    targets = make_targets(classes, np.arange(20), np.ones(len(classes)), "balanced")
+    return lambda: resolve_head(name, C=1.0).solve(dense(X), targets, list(range(20)))
+
+
+def training(preset: str, dataset: str) -> Work:
+    texts, labels = corpus(dataset).texts, np.array(corpus(dataset).labels)
+    given = {"embeddings": vector_file(GLOVE)} if preset == "best" else {}
+    return lambda: classifier(preset, random_state=0, **given).fit(texts, labels)
+
+
+def predicting(preset: str, **parameters: Any) -> Work:
+    train, labels, test = newsgroups()
+    model = classifier(preset, embeddings=vector_file(GLOVE), random_state=0, **parameters).fit(train, labels)
+    return lambda: model.predict(test)
+
+
+def loading() -> Work:
+    embeddings = look_for("tfcr:Embeddings")
+    path = vector_file(GLOVE)
+    embeddings.load(path)
+    return lambda: embeddings.load(path)["the"]
+
+
+def first_prediction() -> Work:
+    """Load a model and predict one text; nothing was run before in this process."""
+    load = look_for("tfcr:load")
+    return lambda: load(os.environ["TFCR_BENCH_MODEL"]).predict(["is the printer of the space shuttle broken"])
+
+
+def command(*arguments: str) -> Work:
+    """Run the program; its time is that of a child process."""
+    return lambda: subprocess.run(
+        [sys.executable, "-m", "tfcr.cli", *arguments], check=True, capture_output=True, stdin=subprocess.DEVNULL
+    )
+
+
+def save_features() -> Work:
+    """Keep the scaled features of 8,000 posts, 20 classes × 100 dimensions, and a last column of 1."""
+    train, labels, _ = newsgroups()
+    vectorizer = look_for("tfcr:WeightedEmbeddingVectorizer")(embeddings=vector_file(GLOVE), scheme="tfcr-log")
+    features = vectorizer.fit_transform(train[:8000], labels[:8000])
+    features -= features.mean(axis=0)
+    features /= np.sqrt(np.einsum("ij,ij->i", features, features).mean())
+    X = np.ones((len(features), features.shape[1] + 1), np.float32)
+    X[:, :-1] = features
+    classes = np.unique(labels[:8000], return_inverse=True)[1]
+    return lambda: np.savez(os.environ["TFCR_BENCH_FEATURES"], X=X, classes=classes)
+
+
+def save_model() -> Work:
+    """Keep a model of each tree's own."""
+    texts, labels = corpus("davidson").texts[:5000], np.array(corpus("davidson").labels)[:5000]
+    model = classifier("fast", random_state=0).fit(texts, labels)
+    return lambda: model.save(os.environ["TFCR_BENCH_MODEL"])
+
+
+WORDS = {"tokenizer": "words"}
+ROWS: dict[str, Callable[[], Work]] = {
+    "counting": counting,
+    "vectors": document_vectors,
+    "svm": lambda: head("svm"),
+    "lr": lambda: head("lr"),
+    "fast-agnews": lambda: training("fast", "agnews"),
+    "fast-davidson": lambda: training("fast", "davidson"),
+    "best-agnews": lambda: training("best", "agnews"),
+    "predict-weights": lambda: predicting("paper", **WORDS),
+    "predict-own": lambda: predicting("paper", blocks="own", **WORDS),
+    "predict-sum": lambda: predicting("paper", averaging="sum", **WORDS),
+    "predict-best": lambda: predicting("best"),
+    "loading": loading,
+    "first-prediction": first_prediction,
+    "help": lambda: command("--help"),
+    "demo": lambda: command("demo"),
+}
+PREPARATIONS: dict[str, tuple[Callable[[], Work], set[str]]] = {
+    "save-features": (save_features, {"svm", "lr"}),
+    "save-model": (save_model, {"first-prediction"}),
+}
+"""What is made beforehand, and the rows that need it."""
+FRESH = {"first-prediction", "help", "demo", *PREPARATIONS}
+"""Rows that are run once, in a fresh process."""
+
+
+# measuring -----------------------------------------------------------------------------------------------------------
+
+
+def measure(row: str) -> float:
+    """Return the CPU seconds of a row, those of child processes included."""
+    warnings.simplefilter("ignore")
+    work = PREPARATIONS[row][0]() if row in PREPARATIONS else ROWS[row]()
+    if row not in FRESH:
+        work()
+    before = cpu_seconds()
+    work()
+    return cpu_seconds() - before
+
+
+def cpu_seconds() -> float:
+    times = os.times()
+    return time.process_time() + times.children_user + times.children_system
+
+
+def sample(row: str, source: Path, folder: Path) -> float:
+    """Measure a row in a process that imports the library from `source`; the folder is that of the tree alone."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(source.resolve()),
+        "TFCR_CACHE": str(folder),  # the trees must not share files that they wrote
+        "NUMBA_CACHE_DIR": str(folder / "numba"),
+        "TFCR_BENCH_MODEL": str(folder / "model"),
+        "TFCR_BENCH_FEATURES": str(folder.parent / "features.npz"),
+    }
+    done = subprocess.run(
+        [sys.executable, __file__, "--measure", row], check=False, capture_output=True, text=True, env=environment
+    )
+    if done.returncode:
+        raise SystemExit(f"{row} with {source} failed:\n{done.stderr}")
+    return float(json.loads(done.stdout.splitlines()[-1]))
+
+
+def compare(row: str, trees: list[tuple[Path, Path]], samples: int) -> str:
+    """Return a row of the table."""
+    if row in FRESH:
+        for tree in trees:
+            sample(row, *tree)  # code is compiled, and files are in the cache
+    seconds: list[list[float]] = [[], []]
+    for turn in range(samples):
+        for number in (0, 1) if turn % 2 == 0 else (1, 0):  # neither tree always comes second
+            seconds[number].append(sample(row, *trees[number]))
+    old, new = map(min, seconds)
+    flag = "slower" if new / old > SLOWER else ""
+    return f"| {row} | {old:.3f} | {new:.3f} | {new / old:.2f} | {flag} |"
+
+
+def main(old: Path, new: Path, rows: list[str], samples: int) -> int:
+    for source in (old, new):
+        if not (source / "tfcr" / "__init__.py").exists():
+            raise SystemExit(f"found no tfcr in {source}; expected the folder src of a checkout")
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        trees = [(source, Path(folder) / name) for source, name in ((old, "old"), (new, "new"))]
+        for preparation, (_, needed_by) in PREPARATIONS.items():
+            if needed_by & set(rows):
+                for tree in trees:
+                    sample(preparation, *tree)
+        print("| row | old, CPU s | new, CPU s | new / old | |\n|---|---|---|---|---|", flush=True)
+        for row in rows:
+            lines.append(compare(row, trees, samples))
+            print(lines[-1], flush=True)
+    return int(any("slower" in line for line in lines))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", type=Path, nargs="?")
+    parser.add_argument("new", type=Path, nargs="?", default=Path(__file__).parents[1] / "src")
+    parser.add_argument("--rows", type=lambda text: text.split(","), default=list(ROWS), help=", ".join(ROWS))
+    parser.add_argument("--samples", type=int, default=9)
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.measure:
+        print(json.dumps(measure(asked.measure)))
+    elif asked.old is None:
+        parser.error("give the folder src of an old checkout")
+    else:
+        sys.exit(main(asked.old, asked.new, asked.rows, asked.samples))

@@ -1,0 +1,88 @@
+"""Experiments in TOML files."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.experiment.conftest import (
+    Run,
+    assert_refused,
+)
+from tfcr.experiment import (
+    Word2Vec,
+)
+from tfcr.experiment.plan.gridfile import read_grid
+from tfcr.experiment.plan.grids import make_request
+
+
+def test_a_small_toml_file(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_bytes(data.read_bytes())
+    file = tmp_path / "my.toml"
+    file.write_text(
+        """
+        [experiment]
+        schemes = ["none", "tfcr"]
+        heads = ["lr"]
+        systems = ["fast"]
+        profile = ["equations", "published"]
+        folds = "2/5"
+        sizes = [50, "all"]
+        seeds = [0, 1]
+        sample = 1000
+        word2vec = { dimensions = 8, epochs = 1 }
+
+        [datasets.own]
+        path = "own.csv"
+        text = ["text"]
+        label = "label"
+        tokenizer = "words"
+
+        [datasets.pydocs]
+
+        [embeddings.w2v]
+
+        [embeddings.mine]
+        path = "v.vec"
+        """
+    )
+    asked, _ = make_request(file=read_grid(file), given={"heads": ("svm",)})
+    assert [dataset.source for dataset in asked.datasets] == [str(tmp_path / "own.csv"), "pydocs"]
+    assert asked.datasets[0].options.text == ("text",)
+    assert [choice.source for choice in asked.embeddings] == ["w2v", str(tmp_path / "v.vec")]
+    assert (asked.schemes, asked.heads, asked.profiles) == (("none", "tfcr"), ("svm",), ("equations", "published"))
+    assert asked.systems == ("fast",)
+    assert (asked.folds, asked.first_folds, asked.sizes, asked.seeds) == (5, 2, (50, None), (0, 1))
+    assert asked.word2vec == Word2Vec(dimensions=8, epochs=1)
+    asked.check()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[experiment", "is not valid TOML"),
+        ("[datasts.x]\npath = 'x.csv'", "unknown section in my.toml: 'datasts'; known: experiment, datasets"),
+        ("[experiment]\nscheme_from = 'evil.py:f'", "unknown key in .experiment. of my.toml: 'scheme_from'"),
+        ("[experiment]\nfolds = 'ten'", "found 'ten' for folds"),
+        ("[datasets.x]\npth = 'x.csv'", "unknown key in .datasets.x.: 'pth'"),
+        ("[datasets]\nx = 'x.csv'", "expected a section with path"),
+        ("[embeddings.x]\nfile = 'x.csv'", "unknown key in .embeddings.x.: 'file'"),
+        ("[datasets.pydocs]\n[experiment]\nschemes = ['mine']", "given as code: --scheme-from FILE.py:mine"),
+        ("[datasets.pydocs]\n[experiment]\nheads = ['forest']", "unknown head 'forest'"),
+        ("[datasets.pydocs]\n[experiment]\nsystems = 'good'", "unknown system 'good'; known: .*best"),
+        ("[datasets.pydocs]\n[experiment]\nprofile = 'printed'", "unknown profile 'printed'"),
+        ("[datasets.pydocs]\n[experiment]\nfolds = 1", "found 1 folds"),
+        ("[datasets.pydocs]\n[experiment]\nsample = 5", "found a sample of 5 for 10 folds"),
+        ("[datasets.pydocs]\n[experiment]\nseeds = [-1]", "found the seed -1"),
+        ("[datasets.pydocs]\ntokenizer = 'letters'", "unknown tokenizer 'letters'"),
+        ("[experiment]\nheads = 'lr'", "found nothing to run"),
+        ("[experiment]\nword2vec = { epochs = 'ten' }", "found epochs = 'ten' in .* expected a value of type int"),
+        ("[datasets.x]\npath = 'x.csv'\nquoting = 'none'", "expected a value of type bool"),
+    ],
+)
+def test_toml_files_that_are_refused(content: str, message: str, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text(content)
+    (tmp_path / "evil.py").write_text("raise SystemExit('loaded')")
+    result = run("experiment", "run", file, "--results", tmp_path / "r.sqlite")
+    assert_refused(result, message)
+    assert not (tmp_path / "r.sqlite").exists()
