@@ -4,7 +4,7 @@
 
 Tweets of the emoji dataset, 100-dimension GloVe vectors, SVM. Other numbers of classes come from splitting and joining
 the 20 emoji at random: as many coefficients to learn, with less to tell the classes apart. Each point is a process of
-its own, so that its peak memory can be told. Writes benchmarks/results/growth.md, .json and docs/images/growth.svg.
+its own, so that its peak memory can be measured. Writes benchmarks/results/growth.md, .json and docs/images/growth.svg.
 """
 
 import json

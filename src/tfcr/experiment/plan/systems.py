@@ -122,6 +122,7 @@ class TextSystem:
     """A system that is an estimator of texts; subclasses are dataclasses that say how to make it.
 
     The time and CPU time of `fit` and `predict` are kept in the details, with the estimator's attribute ``picked``.
+    They do not include loading or training the vectors, which systems share; the seconds of the fold do.
     """
 
     needs_vectors: bool = False
