@@ -22,7 +22,7 @@ DATA = Path(os.environ.get("TFCR_DATA") or Path(__file__).resolve().parents[2] /
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> None:
-    """Keep the tests out of the user's cache; compiled kernels are shared between workers and runs.
+    """Keep the tests out of the user's cache; what takes long to make is shared between workers and runs.
 
     numba notices a change of a kernel's own file only, not of one that it calls: the key covers all of them.
     """
@@ -31,6 +31,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Co
     key = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
     assert pytestconfig.cache is not None
     (folder / "kernels").symlink_to(pytestconfig.cache.mkdir(f"tfcr-kernels-{key}"))
+    (folder / "pydocs").symlink_to(pytestconfig.cache.mkdir("tfcr-pydocs"))  # takes seconds to make
     os.environ["TFCR_CACHE"] = str(folder)
 
 

@@ -107,7 +107,7 @@ def test_what_is_odd_is_reported_and_the_work_goes_on(run: Run, tmp_path: Path) 
         "1 of 17 rows have no text and are left out (row 13)",
         "1 of 17 rows have no label and are left out (row 14)",
         "10 rows repeat the text and label of another",
-        "the labels are numbers (1, 2, 3); each is taken as a class of its own",
+        "the labels are numbers (1, 2, 3); each number is a class",
         "1 classes with fewer than 2 documents are left out: 3 (1)",
         "the class 1 has 7 documents: 7 folds instead of 9",
         "word2vec is trained once on the texts of all folds, without their labels",

@@ -61,7 +61,7 @@ REFUSED: dict[str, tuple[Callable[[Path], list[object]], str]] = {
         lambda t: ["evaluate", bad_file(t, "a.csv", b"text,label\na,x\na,x\nb,y\nb,y\n"), "-e", "no.bin"],
         "no.bin does not exist",
     ),
-    "no model": (lambda t: ["predict", t, bad_file(t, "a.csv", b"text\na\n")], "is no model: it has no config.json"),
+    "no model": (lambda t: ["predict", t, bad_file(t, "a.csv", b"text\na\n")], "is not a model: it has no config.json"),
     "folder with other things": (
         lambda t: ["train", bad_file(t, "a.csv", b"text,label\na,x\nb,y\n"), "-o", t],
         "holds a.csv and no model; give a new or empty folder",

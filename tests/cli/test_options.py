@@ -84,6 +84,8 @@ def shown_default(parameter: Any) -> Any:
 
 def as_shown(value: Any) -> str:
     """Write a default of Python as the help shows it."""
+    if value == ():
+        return "none"
     if isinstance(value, tuple):
         return ",".join("all" if item is None else getattr(item, "name", str(item)) for item in value)
     return {True: "skip-gram", False: "cbow"}.get(value, str(value)) if isinstance(value, bool) else str(value)

@@ -95,4 +95,4 @@ def test_a_german_ticket_export_needs_no_option_but_the_columns(run: Run, tmp_pa
 def test_a_read_only_place(run: Run, data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("os.access", lambda *arguments: False)  # root may write anywhere, so that chmod tests nothing
     result = run("train", data, "-o", tmp_path / "m")
-    assert (result.status, "is not a folder one may write to" in result.err) == (2, True)
+    assert (result.status, "is not a writable folder" in result.err) == (2, True)

@@ -61,7 +61,9 @@ class Grid:
     ] = None
     systems: Annotated[
         str | None,
-        grid_option("--systems", metavar="NAMES", help="Presets to run beside the schemes: {presets}."),
+        grid_option(
+            "--systems", metavar="NAMES", help="Presets to run beside the schemes: {presets}.", show_default="none"
+        ),
     ] = None
     heads: Annotated[
         str | None,
