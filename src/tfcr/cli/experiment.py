@@ -13,8 +13,9 @@ from tfcr.cli.options import Json, with_options
 from tfcr.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:
+    from tfcr.experiment.plan.request import Request
     from tfcr.experiment.results.summary import Figure
-    from tfcr.experiment.run.runner import RunProgress
+    from tfcr.experiment.run.runner import Outcome, RunProgress
 
 app = typer.Typer(help="The paper's experiments, or your own in the same grid.", no_args_is_help=True)
 
@@ -201,37 +202,8 @@ def run(
     tfcr experiment run --curve --datasets 20ng --folds 3/10 --sizes 1000:10000:1000,15000:90000:5000,all
     tfcr experiment run my.toml --scheme-from my_schemes.py:square_root
     """
-    import shlex
-    import sys
-    from dataclasses import replace
-
-    from tfcr.experiment.plan.gridfile import read_grid
-    from tfcr.experiment.plan.grids import make_request
-    from tfcr.experiment.plan.own_schemes import own_scheme
-    from tfcr.experiment.plan.request import with_own_schemes
-    from tfcr.experiment.results.store import open_results
-    from tfcr.experiment.run.runner import Reporter, run_experiment
-    from tfcr.system.hardware import n_processors
-
-    file_parameters = read_grid(file) if file else None
-    request, notes = make_request(table=table, curve=curve, file=file_parameters, given=grid.parameters())
-    request = with_own_schemes(request, [own_scheme(text) for text in scheme_from or ()])
-    request = replace(request, word2vec=replace(request.word2vec, **in_domain.given()))
-    request.check()
-    for line in notes:
-        note(line)
-    opened = open_results(results, make=True)
-    try:
-        with _standing_bar() as show:
-            outcome = run_experiment(
-                request,
-                opened,
-                processes=processes or n_processors(),
-                command=f"tfcr {shlex.join(sys.argv[1:])}",
-                reporter=Reporter(note, show),
-            )
-    finally:
-        opened.close()
+    request = _request(file, table, curve, scheme_from or [], grid, in_domain)
+    outcome = _run(request, results, processes)
     if json:
         print_json({"results": results, **vars(outcome)})
         return
@@ -240,6 +212,47 @@ def run(
         f"{outcome.folds_before} were there, {outcome.folds_run} run now"
     )
     print(f"Next: tfcr experiment table --results {results}")
+
+
+def _request(
+    file: str | None, table: str | None, curve: bool, schemes: list[str], grid: Grid, in_domain: InDomain
+) -> "Request":
+    """Return what is asked for, checked, and print notes on what was left out."""
+    from dataclasses import replace
+
+    from tfcr.experiment.plan.gridfile import read_grid
+    from tfcr.experiment.plan.grids import make_request
+    from tfcr.experiment.plan.own_schemes import own_scheme
+    from tfcr.experiment.plan.request import with_own_schemes
+
+    file_parameters = read_grid(file) if file else None
+    request, notes = make_request(table=table, curve=curve, file=file_parameters, given=grid.parameters())
+    request = with_own_schemes(request, [own_scheme(text) for text in schemes])
+    request = replace(request, word2vec=replace(request.word2vec, **in_domain.given()))
+    request.check()
+    for line in notes:
+        note(line)
+    return request
+
+
+def _run(request: "Request", results: str, processes: int | None) -> "Outcome":
+    """Run the folds that the file of results does not hold yet."""
+    import shlex
+    import sys
+    from contextlib import closing
+
+    from tfcr.experiment.results.store import open_results
+    from tfcr.experiment.run.runner import Reporter, run_experiment
+    from tfcr.system.hardware import n_processors
+
+    with closing(open_results(results, make=True)) as opened, _standing_bar() as show:
+        return run_experiment(
+            request,
+            opened,
+            processes=processes or n_processors(),
+            command=f"tfcr {shlex.join(sys.argv[1:])}",
+            reporter=Reporter(note, show),
+        )
 
 
 @app.command(cls=Command)
