@@ -97,6 +97,7 @@ class ClassCounts:
         targets = check_labels(labels, n_documents)
         weights = check_sample_weight(sample_weight, n_documents)
         classes, numbers = np.unique(targets, return_inverse=True)
+        # one row per document, its weight in the column of its class: counts.T @ membership adds counts up by class
         membership = sp.coo_array(
             (weights, (np.arange(n_documents), numbers)), shape=(n_documents, len(classes))
         ).tocsr()

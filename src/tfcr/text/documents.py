@@ -182,7 +182,7 @@ def _count_words(texts: list[str], tokenizer: AnyTokenizer, vocabulary: Vocabula
 
 
 def _count_matrix(documents: NDArray[np.int64], terms: NDArray[np.int64], shape: tuple[int, int]) -> sp.csr_array:
-    """Count pairs of document and term number; negative term numbers are left out."""
+    """Count entries of document and term number; negative term numbers are left out."""
     known = terms >= 0
     ones = np.ones(int(known.sum()), np.int32)
     return sp.coo_array((ones, (documents[known], terms[known])), shape=shape).tocsr()
@@ -244,7 +244,10 @@ def _checked_tokenizer(tokenizer: AnyTokenizer) -> Callable[[str], list[str]]:
 
 
 def _neighbours(tokens: _Tokens, skipped: NDArray[np.bool_]) -> _Neighbours:
-    """Return the pairs of known words with nothing but skipped tokens between them."""
+    """Return the pairs of known words with nothing but skipped tokens between them.
+
+    The tokens [0, 3, 1] [1, -1, 0] of two documents, with 3 skipped and -1 unknown, give the pair (0, 1) of document 0.
+    """
     joined = ~skipped[tokens.numbers]
     numbers, documents = tokens.numbers[joined], tokens.documents[joined]
     both = (documents[1:] == documents[:-1]) & (numbers[1:] >= 0) & (numbers[:-1] >= 0)
@@ -252,7 +255,11 @@ def _neighbours(tokens: _Tokens, skipped: NDArray[np.bool_]) -> _Neighbours:
 
 
 def _common_bigrams(neighbours: _Neighbours, n_words: int) -> NDArray[np.int32]:
-    """Return the different pairs, sorted, that more than one document holds."""
+    """Return the different pairs, sorted, that more than one document holds.
+
+    With n_words = 10, the pairs (0, 1), (0, 1), (2, 5), (0, 1) of the documents 0, 0, 0, 1 have the keys 1, 1, 25, 1.
+    Sorted, key 1 has the documents 0, 0, 1: neighbours that differ show that two documents hold it.
+    """
     keys = neighbours.words[:, 0] * n_words + neighbours.words[:, 1]
     order = np.argsort(keys, kind="stable")  # documents stay in their order
     keys, documents = keys[order], neighbours.documents[order]

@@ -271,8 +271,8 @@ class ByteCounter:
         state = np.array([self.n_words, 0])
         document = 0
         if self.n_documents + n_documents > MAX_DOCUMENTS:
-            self.last[:, SEEN], self.n_documents = -1, 0
-        while True:
+            self.last[:, SEEN], self.n_documents = -1, 0  # forget: numbers would exceed int32
+        while True:  # compiled code stops before a document whose words might not fit, and goes on after growing
             document = count_documents(
                 text, starts, document, self.n_documents, self.actions, self.adding, self.merging, self.keeping,
                 self.found, self.sizes, self.keys, self.slots, self.arena, self.offsets, self.last,

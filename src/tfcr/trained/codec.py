@@ -62,7 +62,7 @@ def read_table(arrays: Arrays, averagings: tuple[str, ...], n_outputs: int) -> W
     n_columns = len(get_array(arrays, "outputs", "i", (None,)))
     n_terms, n_divisors = len(vocabulary), len(averagings)
     if not set(averagings) <= set(AVERAGINGS):
-        raise ModelError(f"it averages by {', '.join(averagings)}, and known are {', '.join(AVERAGINGS)}")
+        raise ModelError(f"it averages by {', '.join(averagings)}; expected {', '.join(AVERAGINGS)}")
     return WordTable(
         vocabulary=vocabulary,
         scores=read_sparse(arrays, "scores", (n_terms, n_columns)),
