@@ -256,6 +256,9 @@ def test_presets() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"C": "x"}, "found C='x'; expected a number above 0"),
+        ({"min_count": "a"}, "found min_count='a'; expected a number"),
+        ({"class_weight": dict.fromkeys(("class 0", "class 1", "class 2"), 0)}, "expected some above 0"),
         ({"scheme": "tf"}, "unknown scheme 'tf'; known: none"),
         ({"head": "forest"}, "unknown head 'forest'; known: lr, svm, ridge"),
         ({"tokenizer": "letters"}, "unknown tokenizer 'letters'; known: paper"),

@@ -10,7 +10,7 @@ from tests.conftest import plain_classifier
 from tfcr import Embeddings
 from tfcr.data import Corpus
 from tfcr.errors import InputError
-from tfcr.evaluation import compare, cross_validate, evaluate, plan_folds, train_and_measure
+from tfcr.evaluation import compare, cross_validate, evaluate, plan_folds, prepare, train_and_measure
 from tfcr.predict_table import predict_frame
 
 
@@ -98,8 +98,10 @@ def test_comparing_vectors_that_look_alike(corpus: Corpus, vectors: Embeddings) 
         for name, given in {"good": vectors, "bad": useless}.items()
     }
     results = compare(models, corpus, folds=3)
+    given_some = compare(models, corpus, folds=3, prepared=prepare(models["good"], corpus))
     for name, model in models.items():
         assert results[name].macro_f1 == cross_validate(model, corpus, folds=3).macro_f1
+        assert given_some[name].macro_f1 == results[name].macro_f1
     assert results["bad"].macro_f1 < results["good"].macro_f1
 
 

@@ -3,6 +3,8 @@
 import ast
 import graphlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,13 @@ def test_nothing_can_run_what_a_file_says() -> None:
 def test_no_path_of_a_machine_is_in_the_source() -> None:
     for file in SOURCE.rglob("*.py"):
         assert not re.search(r"/(home|work|root|Users)/\w", file.read_text("utf-8")), file
+
+
+def test_a_trained_model_needs_no_scikit_learn(tmp_path: Path) -> None:
+    code = (
+        "import sys; from tfcr import TrainedModel; model = TrainedModel.load(sys.argv[1]); model.predict(['w0_1']); "
+        "print([name for name in ('sklearn', 'numba', 'polars', 'gensim') if name in sys.modules])"
+    )
+    folder = Path(__file__).parent / "models" / "schema-3"
+    result = subprocess.run([sys.executable, "-c", code, str(folder)], check=True, capture_output=True, text=True)
+    assert result.stdout == "[]\n"

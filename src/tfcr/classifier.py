@@ -1,10 +1,8 @@
 """TfcrClassifier: text in, label out. It spells out the order of the stages, and nothing else."""
 
 import os
-import platform
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -25,15 +23,13 @@ from tfcr.heads.stacking import PartToFit, fit_parts
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.hardware import memory_limit
+from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts, Progress, check_labels, check_sample_weight
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.trained.explain import Explanation
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.word_table import WordTable, collapse
-
-MEASURED = ("tfcr", "numpy", "scipy", "scikit-learn", "gensim")
-"""Packages whose versions a model records."""
 
 
 class TfcrClassifier(ClassifierMixin, BaseEstimator):
@@ -311,10 +307,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"found parts={self.parts!r}; expected a list of one or more of {', '.join(PARTS)}")
         if self.embeddings is None and all(part.needs_vectors for part in self._part_rows()):
             raise InputError("found embeddings=None and no part but 'vectors'; expected vectors, or parts=['words']")
-        if any(part.sparse for part in self._part_rows()) and not self._heads((1.0,))[0].takes_sparse:
+        if self._sparse_parts() and not self._heads((1.0,))[0].takes_sparse:
             raise InputError(
-                f"found head={self.head!r} for words, which are too many for it; expected 'svm' or 'lr', or the part "
-                "'vectors' alone, as in the preset 'paper'"
+                f"found head={self.head!r}, which cannot use the sparse features of {', '.join(self._sparse_parts())}; "
+                "expected 'svm' or 'lr', or parts=['vectors'], as in the preset 'paper'"
             )
         resolve_scheme(self.scheme)
         resolve_tokenizer(self.tokenizer)
@@ -323,7 +319,12 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         check_class_weight(self.class_weight)
         memory_limit(self.max_memory)
         check_seed(self.random_state)
+        if isinstance(self.min_count, bool) or not isinstance(self.min_count, int | float | np.number):
+            raise InputError(f"found min_count={self.min_count!r}; expected a number such as 2")
         self._heads((1.0,))
+
+    def _sparse_parts(self) -> list[str]:
+        return [name for name in self.parts if PARTS[name].sparse]
 
     def _part_rows(self) -> list[Part]:
         return [look_up(PARTS, name, "part") for name in self.parts]
@@ -415,7 +416,7 @@ def _describe_training(
         "coverage_tokens": None if coverage is None else coverage.tokens,
         "part_weights": dict(part_weights),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in MEASURED}},
+        "versions": recorded_versions(),
     }
 
 

@@ -1,7 +1,7 @@
 """How good a classifier is: cross-validation, and scores of a trained model on labelled texts."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -140,23 +140,17 @@ def _largest(corpus: Corpus) -> str:
 
 
 def _without(corpus: Corpus, labels: set[Any]) -> Corpus:
-    kept = [number for number, label in enumerate(corpus.labels) if label not in labels]
-    return replace(
-        corpus,
-        texts=[corpus.texts[number] for number in kept],
-        labels=[corpus.labels[number] for number in kept],
-        groups=[corpus.groups[number] for number in kept] if corpus.groups else None,
-        rows=[corpus.rows[number] for number in kept] if corpus.rows else [],
-    )
+    return corpus.take([number for number, label in enumerate(corpus.labels) if label not in labels])
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Counted documents and vectors, which all folds share."""
+    """Counted documents and vectors, which all folds share; `needs` is what they depend on."""
 
     documents: CountedDocuments
     labels: NDArray[Any]
     embeddings: Embeddings | None
+    needs: Hashable
 
 
 def prepare(model: TfcrClassifier, corpus: Corpus, progress: Progress | None = None) -> Prepared:
@@ -167,7 +161,7 @@ def prepare(model: TfcrClassifier, corpus: Corpus, progress: Progress | None = N
     labels = check_labels(corpus.labels, len(corpus))
     model.check_parameters()
     documents = model.count(corpus.texts)
-    return Prepared(documents, labels, model.load_embeddings(corpus.texts, progress))
+    return Prepared(documents, labels, model.load_embeddings(corpus.texts, progress), _needs(model))
 
 
 def cross_validate(
@@ -235,22 +229,27 @@ def compare(
     progress: Progress | None = None,
     prepared: Prepared | None = None,
 ) -> dict[str, Evaluation]:
-    """Cross-validate several classifiers on the same folds; those with the same counts and vectors share them."""
+    """Cross-validate several classifiers on the same folds; those with the same counts and vectors share them.
+
+    `prepared` is used for the models that need just these counts and vectors.
+    """
     results: dict[str, Evaluation] = {}
     for model in models.values():
         model.check_parameters()
-    ready = {} if prepared is None else {_needs(model): prepared for model in models.values()}
+    ready = {} if prepared is None else {prepared.needs: prepared}
     for name, model in models.items():
-        if _needs(model) not in ready:
-            ready[_needs(model)] = prepare(model, corpus, progress)
-        prepared = ready[_needs(model)]
+        needs = _needs(model)
+        if needs not in ready:
+            ready[needs] = prepare(model, corpus, progress)
         before = len(results) * folds
         step = None if progress is None else _shifted(progress, before, len(models) * folds)
-        results[name] = cross_validate_prepared(model, prepared, corpus.groups, folds=folds, seed=seed, progress=step)
+        results[name] = cross_validate_prepared(
+            model, ready[needs], corpus.groups, folds=folds, seed=seed, progress=step
+        )
     return results
 
 
-def _needs(model: TfcrClassifier) -> tuple[Any, ...]:
+def _needs(model: TfcrClassifier) -> Hashable:
     """Return what the counts and vectors of a model depend on."""
     training = model.dimensions, model.random_state, id(model.unlabelled)
     vectors = (embeddings_key(model.embeddings), *training) if model.uses_vectors else None

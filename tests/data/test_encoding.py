@@ -117,3 +117,10 @@ def test_a_large_file_is_read_again_for_each_pass(tmp_path: Path, monkeypatch: p
     assert b"".join(file.chunks()) == b"".join(file.chunks()) == path.read_bytes()
     assert file.head() == path.read_bytes()
     assert pairs(path) == ROWS
+
+
+@pytest.mark.parametrize("encoding", ["utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be", "utf-8"])
+def test_byte_order_marks(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_bytes("\ufefftext,label\ngröße,a\nfilm,b\n".encode(encoding))
+    assert read_corpus(path).texts == ["größe", "film"]

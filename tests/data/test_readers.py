@@ -112,3 +112,10 @@ def test_the_docs_have_the_tables() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert path.with_name("formats.md").read_text("utf-8") == module.reference(), "run: python docs/make_formats.py"
+
+
+def test_texts_with_labels_in_another_file_are_lines_whatever_the_ending(tmp_path: Path) -> None:
+    (tmp_path / "tweets.csv").write_text("so, so good\nbad\n")
+    (tmp_path / "labels.txt").write_text("pos\nneg\n")
+    corpus = read_corpus(tmp_path / "tweets.csv", label_files=(str(tmp_path / "labels.txt"),))
+    assert (corpus.texts, corpus.labels) == (["so, so good", "bad"], ["pos", "neg"])

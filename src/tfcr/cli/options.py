@@ -133,7 +133,7 @@ class Reading:
             text=tuple(self.text or ()),
             label=self.label,
             group=self.group,
-            format="lines" if self.labels_from and self.format is None else self.format,
+            format=self.format,
             encoding=self.encoding,
             separator=self.separator,
             quoting=self.quoting == "usual",

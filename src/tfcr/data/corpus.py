@@ -51,6 +51,16 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def take(self, numbers: Sequence[int]) -> "Corpus":
+        """Return some of the texts, given by their positions."""
+        return replace(
+            self,
+            texts=[self.texts[number] for number in numbers],
+            labels=[self.labels[number] for number in numbers],
+            groups=[self.groups[number] for number in numbers] if self.groups else None,
+            rows=[self.rows[number] for number in numbers] if self.rows else [],
+        )
+
 
 def read_corpus(*paths: str | Path, **options: Any) -> Corpus:
     """Read labelled texts from one or several files.

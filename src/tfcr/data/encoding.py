@@ -60,7 +60,13 @@ class DataFile:
 
 ENCODINGS = "utf-8, utf-16, cp1252, latin-1, gb18030, cp932, cp1251"
 """Examples for messages."""
-_BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 # What chardet may choose from. Its full list has relics that win on short texts (MacLatin2 for English with curly
 # quotes), so only encodings that files in use have, each a superset where there are several (gb18030 of GBK, cp932 of

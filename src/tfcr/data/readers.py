@@ -80,7 +80,12 @@ def table_pieces(path: Path, options: ReadOptions, name: str = "") -> Iterator[T
 
 
 def detect_format(file: DataFile, options: ReadOptions) -> str:
-    """Return the name of a file's format: by the file's name, else by its content."""
+    """Return the name of a file's format: by the file's name, else by its content.
+
+    A file whose labels are in another file has one text per line.
+    """
+    if options.label_files:
+        return "lines"
     name = file.path.name.lower() + ("/" if file.path.is_dir() else "")
     for ending, reason in REFUSED.items():
         if name.endswith(ending):
@@ -94,7 +99,7 @@ def detect_format(file: DataFile, options: ReadOptions) -> str:
     for format_name, reader in READERS.items():
         if reader.begins(head):
             return format_name
-    return "lines" if options.label_files else "csv"
+    return "csv"
 
 
 # lines of text -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from tfcr.errors import InputError, look_up
 from tfcr.heads.base import Examples, FittedHead, Head, Targets, check_class_weight, fit_head, make_targets
 from tfcr.heads.newton import NewtonHead, logistic_loss, squared_hinge_loss
 from tfcr.heads.ridge import RidgeHead
-from tfcr.heads.sklearn_head import SklearnHead
 
 HEADS: dict[str, Callable[[float], Head]] = {
     # logistic regression
@@ -28,6 +27,8 @@ def resolve_head(head: object, *, C: float, random_state: object = None) -> Head
     if isinstance(head, str):
         return look_up(HEADS, head, "head")(C)
     if hasattr(head, "fit") and hasattr(head, "get_params"):
+        from tfcr.heads.sklearn_head import SklearnHead  # noqa: PLC0415 - a trained model needs no scikit-learn
+
         return SklearnHead(head, random_state)
     names = ", ".join(HEADS)
     raise InputError(f"found head={head!r}; expected one of {names}, or a scikit-learn linear classifier")

@@ -104,6 +104,8 @@ def _class_weights(
     weights = np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError(f"found class_weight={dict(given)!r}; expected numbers of at least 0")
+    if not weights.any():
+        raise InputError(f"found class_weight={dict(given)!r}; expected some above 0")
     return weights
 
 

@@ -88,8 +88,8 @@ class NewtonHead:
     takes_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.C) and self.C > 0):
-            raise InputError(f"found C={self.C}; expected a number above 0")
+        if not isinstance(self.C, int | float | np.number) or not (np.isfinite(self.C) and self.C > 0):
+            raise InputError(f"found C={self.C!r}; expected a number above 0")
 
     def with_tolerance(self, tolerance: float) -> "NewtonHead":
         """Return the same head with another tolerance."""

@@ -23,6 +23,13 @@ Arrays = dict[str, NDArray[Any]]
 ReadArrays = Mapping[str, NDArray[Any]]
 
 
+def as_json(value: Any) -> Any:
+    """Return a numpy scalar as a Python number, for ``json.dumps(…, default=as_json)``."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
 def get_array(arrays: ReadArrays, name: str, kinds: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
     """Return an array after checking its type and shape.
 

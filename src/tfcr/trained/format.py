@@ -20,7 +20,7 @@ from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as dump_tensors
 
 from tfcr.errors import ModelError
-from tfcr.system.array_codec import Arrays
+from tfcr.system.array_codec import Arrays, as_json
 from tfcr.system.files import locked, write_file
 
 FORMAT = "tfcr-model"
@@ -51,7 +51,7 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
     }
     files = {name: f"{name}-{_digest(content)}.safetensors" for name, content in contents.items()}
     whole = {"format": FORMAT, "schema": SCHEMA, "files": files, **config}
-    written_config = json.dumps(whole, indent=2, ensure_ascii=False, default=_plain).encode()
+    written_config = json.dumps(whole, indent=2, ensure_ascii=False, default=as_json).encode()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _check_replaceable(folder)
@@ -120,13 +120,6 @@ def _check_own(folder: Path) -> None:
 
 def _is_ours(name: str) -> bool:
     return name in {CARD, LOCK} or bool(_DATA_FILE.fullmatch(name) or _TEMPORARY.fullmatch(name))
-
-
-def _plain(value: Any) -> Any:
-    """Return a numpy scalar as a Python number, for JSON."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def _digest(content: bytes) -> str:

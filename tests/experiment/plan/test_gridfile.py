@@ -8,6 +8,7 @@ from tests.experiment.conftest import (
     Run,
     assert_refused,
 )
+from tfcr.errors import InputError
 from tfcr.experiment import (
     Word2Vec,
 )
@@ -86,3 +87,9 @@ def test_toml_files_that_are_refused(content: str, message: str, run: Run, tmp_p
     result = run("experiment", "run", file, "--results", tmp_path / "r.sqlite")
     assert_refused(result, message)
     assert not (tmp_path / "r.sqlite").exists()
+
+
+def test_keys_that_only_programs_use_are_unknown(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text('[datasets.own]\npath = "own.csv"\ndefault_text = "text"\n')
+    with pytest.raises(InputError, match="unknown key in .datasets.own.: 'default_text'"):
+        read_grid(tmp_path / "my.toml")

@@ -116,6 +116,44 @@ def test_a_system_that_asks_for_vectors_must_say_so(request_: Request, results: 
         fold.embeddings()
 
 
+@dataclass(frozen=True)
+class Stranger(MostFrequent):
+    """Predicts what is no class, and keeps what is no plain number."""
+
+    name: str = "stranger"
+    label: str = "class 99"
+
+    def make(self, embeddings: Embeddings | None, seed: int) -> Any:
+        dummy = DummyClassifier()
+        dummy.predict = lambda texts: np.array([self.label] * len(texts))
+        dummy.picked = np.float32(0.5)
+        return dummy
+
+
+def test_a_label_that_is_no_class_is_refused(request_: Request, results: Results) -> None:
+    with pytest.raises(InputError, match="found the predicted label 'class 99', .* expected one of class 0, class 1"):
+        run_experiment(replace(request_, schemes=(), systems=(Stranger(),)), results)
+
+
+def test_numpy_numbers_are_kept_in_details(request_: Request, results: Results) -> None:
+    run_experiment(replace(request_, schemes=(), systems=(Stranger(label="class 1"),), first_folds=1), results)
+    [cell] = results.cells()
+    assert cell.folds[0].details["picked"] == 0.5
+
+
+def test_a_setting_of_a_system_does_not_replace_one_of_the_cell(request_: Request) -> None:
+    with pytest.raises(InputError, match="found a system with the setting 'seed', which cells have themselves"):
+        plan_all(replace(request_, schemes=(), systems=(MostFrequent(settings={"seed": 7}),), seeds=(0, 1)))
+
+
+def test_presets_use_the_tokenizer_of_the_dataset(request_: Request) -> None:
+    [own] = request_.datasets
+    asked = replace(request_, schemes=(), systems=("fast",), datasets=(replace(own, tokenizer="whitespace"),))
+    for request, tokenizer in ((asked, "whitespace"), (replace(asked, datasets=(own,)), "symbols")):
+        [planned] = plan_all(request)
+        assert planned.system.tokenizer == planned.cell.settings.system["preset"]["tokenizer"] == tokenizer
+
+
 def test_names_that_are_refused(request_: Request) -> None:
     with pytest.raises(InputError, match="found 'fast' twice among the schemes and systems"):
         replace(request_, systems=("fast", "fast")).check()

@@ -3,10 +3,11 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from itertools import product
 from typing import Any
 
+from tfcr.errors import InputError
 from tfcr.experiment.plan.corpora import CorpusFacts, CorpusHandle, CorpusPlan
 from tfcr.experiment.plan.profiles import resolve_profile
 from tfcr.experiment.plan.request import DatasetChoice, Request, VectorsChoice, Word2Vec, dataset_tokenizer
@@ -50,6 +51,11 @@ class Settings:
     folds: int
     system: Mapping[str, Any] = field(default_factory=dict)
     protocol: int = PROTOCOL
+
+    def __post_init__(self) -> None:
+        taken = next((entry.name for entry in fields(self) if entry.name in self.system), None)
+        if taken is not None:
+            raise InputError(f"found a system with the setting {taken!r}, which cells have themselves; rename it")
 
     def to_json(self) -> dict[str, Any]:
         """Return it as one flat mapping; whatever is added here changes the keys of all cells."""
@@ -126,7 +132,7 @@ class _Row:
 
 
 def _rows(request: Request, dataset: DatasetChoice) -> Iterator[_Row]:
-    others = [resolve_system(system) for system in request.systems]
+    others = [resolve_system(system, dataset_tokenizer(dataset, "")) for system in request.systems]
     with_vectors = tuple(system for system in others if system.needs_vectors)
     for embedding in request.embeddings:
         for profile in request.profiles:

@@ -90,7 +90,7 @@ def _dataset_of(name: str, row: Any, folder: Path) -> DatasetChoice:
     if not isinstance(row, Mapping):
         raise InputError(f"found {row!r} for {where}; expected a section with path = …")
     options = {key: value for key, value in row.items() if key not in ("path", "dataset", "tokenizer")}
-    _known_keys(options, _names(ReadOptions), where)
+    _known_keys(options, [name for name in _names(ReadOptions) if not name.startswith("default_")], where)
     lists = {key: tuple(_listed(options[key])) for key in ("text", "label_files") if key in options}
     if "label_files" in lists:
         lists["label_files"] = tuple(str(folder / file) for file in lists["label_files"])

@@ -163,19 +163,24 @@ class PresetSystem(TextSystem):
     @property
     def settings(self) -> Mapping[str, Any]:
         """The preset's parameters."""
-        return {"preset": PRESETS[self.name], "revision": PRESET_REVISION}
+        return {"preset": {**PRESETS[self.name], "tokenizer": self.tokenizer}, "revision": PRESET_REVISION}
 
     def make(self, embeddings: Embeddings | None, seed: int) -> TextClassifier:
         """Return the classifier."""
-        model: TextClassifier = TfcrClassifier.from_preset(self.name, embeddings=embeddings, random_state=seed)
+        model: TextClassifier = TfcrClassifier.from_preset(
+            self.name, tokenizer=self.tokenizer, embeddings=embeddings, random_state=seed
+        )
         return model
 
 
-def resolve_system(system: str | System) -> System:
-    """Return a system: a preset by the name of its row in PRESETS, or the object itself."""
+def resolve_system(system: str | System, tokenizer: str = "") -> System:
+    """Return a system: a preset by the name of its row in PRESETS, or the object itself.
+
+    A preset uses the `tokenizer` that a dataset needs, or its own.
+    """
     if not isinstance(system, str):
         return system
     look_up(PRESETS, system, "system")
     model = TfcrClassifier.from_preset(system)
-    needs_vectors = model.embeddings is not None and "vectors" in model.parts
-    return PresetSystem(system, needs_vectors, str(model.tokenizer))
+    needs_vectors = model.embeddings is not None and model.uses_vectors
+    return PresetSystem(system, needs_vectors, tokenizer or str(model.tokenizer))

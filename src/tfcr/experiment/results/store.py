@@ -7,7 +7,6 @@ still run the same fold, the first result counts.
 
 import json
 import os
-import platform
 import socket
 import sqlite3
 import threading
@@ -17,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from tfcr.decision import Confusion
 from tfcr.errors import ResultsError
 from tfcr.experiment.plan.cells import Cell, Settings
 from tfcr.experiment.plan.corpora import CorpusFacts
+from tfcr.system.array_codec import as_json
 
 APPLICATION = int.from_bytes(b"tfcr", "big")
 VERSION = 2
@@ -35,7 +34,6 @@ SILENT = 60.0
 """Seconds without a heartbeat after which a run counts as dead."""
 PATIENCE = 60.0
 """Seconds to wait for another run to finish writing."""
-MEASURED = ("numpy", "scipy", "scikit-learn", "gensim", "numba")
 
 _SCHEMA = """
 CREATE TABLE cells (
@@ -242,7 +240,13 @@ class Run:
         row = (
             *(cell, result.fold, result.macro_f1, json.dumps(result.confusion.tolist())),
             *(result.train_documents, result.test_documents, result.coverage_words, result.coverage_tokens),
-            *(result.seconds, json.dumps(result.details), json.dumps(result.versions), _now(), self.id),
+            *(
+                result.seconds,
+                json.dumps(result.details, default=as_json),
+                json.dumps(result.versions),
+                _now(),
+                self.id,
+            ),
         )
         connection = self.results._connection
         with self.results._writing():
@@ -368,15 +372,6 @@ def _is_dead(host: str, pid: int, seen: float) -> bool:
     except PermissionError:
         return False
     return False
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that results may depend on."""
-    return {
-        "tfcr": version("tfcr"),
-        "python": platform.python_version(),
-        **{name: version(name) for name in MEASURED},
-    }
 
 
 def _now() -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -103,7 +103,7 @@ def read_whole(plan: CorpusPlan) -> Corpus:
 
 
 def _write_corpus(plan: CorpusPlan, corpus: Corpus, writer: ArtifactWriter) -> None:
-    sample = _sample(corpus, plan)
+    sample = corpus.take(sample_documents(len(corpus), plan.sample, plan.seed).tolist())
     planned = plan_folds(sample, plan.folds, min_class_size=plan.folds)
     sample = planned.corpus
     documents = count_terms(sample.texts, plan.tokenizer)
@@ -128,17 +128,6 @@ def _write_corpus(plan: CorpusPlan, corpus: Corpus, writer: ArtifactWriter) -> N
         **write_strings("texts", sample.texts),
     }
     writer.write(arrays)
-
-
-def _sample(corpus: Corpus, plan: CorpusPlan) -> Corpus:
-    kept = sample_documents(len(corpus), plan.sample, plan.seed).tolist()
-    return replace(
-        corpus,
-        texts=[corpus.texts[place] for place in kept],
-        labels=[corpus.labels[place] for place in kept],
-        groups=[corpus.groups[place] for place in kept] if corpus.groups else None,
-        rows=[],
-    )
 
 
 def _url_counts(texts: list[str], documents: CountedDocuments, tokenizer: str) -> sp.csr_array:

@@ -16,10 +16,11 @@ from tfcr.experiment.plan.folds import Split, cut_folds, thin_classes, training_
 from tfcr.experiment.plan.profiles import Profile, resolve_profile
 from tfcr.experiment.plan.systems import SchemeSystem
 from tfcr.experiment.plan.vectors import VectorsPlan
-from tfcr.experiment.results.store import FoldResult, versions
+from tfcr.experiment.results.store import FoldResult
 from tfcr.experiment.run.corpora import PreparedCorpus, open_corpus
 from tfcr.experiment.run.features import FoldFeatures, count_training, weigh
 from tfcr.experiment.run.vectors import WordVectors, coverage, open_embeddings, open_vectors
+from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts
 
 Value = TypeVar("Value")
@@ -137,6 +138,10 @@ class Fold:
 
     def class_numbers(self, labels: Labels) -> ClassNumbers:
         """Return the class number of each label."""
+        unknown = np.setdiff1d(labels, self.corpus.classes)
+        if len(unknown):
+            known = ", ".join(self.corpus.classes.tolist())
+            raise InputError(f"found the predicted label {str(unknown[0])!r}, which is no class; expected one of {known}")
         return np.searchsorted(self.corpus.classes, labels)
 
     def word_vectors(self) -> WordVectors:
@@ -220,7 +225,7 @@ class RunFold:
                     coverage_words=coverage_words,
                     coverage_tokens=coverage_tokens,
                     seconds=seconds,
-                    versions=versions(),
+                    versions=recorded_versions(),
                     details=predicted.details,
                 ),
             )
