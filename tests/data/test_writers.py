@@ -62,5 +62,5 @@ def test_a_column_that_comes_late(tmp_path: Path) -> None:
 
 
 def test_a_table_that_the_format_cannot_hold(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot write such a table: .*; JSON lines can hold any table: -o FILE.jsonl"):
+    with pytest.raises(DataError, match=r"cannot write such a table: .*; JSON lines hold anything: -o FILE.jsonl"):
         write_frame(pl.DataFrame({"text": [["nested"]]}), str(tmp_path / "a.csv"), "csv")

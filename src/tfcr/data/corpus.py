@@ -184,5 +184,5 @@ def _content_notes(corpus: Corpus) -> list[str]:
     if all(isinstance(label, int | float) and not isinstance(label, bool) for label in corpus.labels):
         values = Counter(corpus.labels)
         shown = ", ".join(map(str, sorted(values)[:5])) + (", …" if len(values) > 5 else "")
-        notes.append(f"the labels are numbers ({shown}); each number is a class")
+        notes.append(f"the labels are numbers ({shown}); each is taken as a class of its own")
     return notes

@@ -210,6 +210,14 @@ def decode_chunks(chunks: Iterable[bytes], encoding: str, where: object, errors:
         raise _not_in_encoding(where, encoding, position, line) from None
 
 
+def decode(content: bytes, encoding: str, where: object) -> str:
+    """Return the text of bytes in memory; see `decode_chunks`."""
+    try:
+        return content.decode(encoding).removeprefix("\ufeff")
+    except (UnicodeDecodeError, LookupError):
+        return "".join(decode_chunks([content], encoding, where))  # which names the byte
+
+
 def _lines(error: UnicodeDecodeError) -> int:
     return error.object[: error.start].count(b"\n")
 

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from tfcr.data.delimited import read_delimited
-from tfcr.data.encoding import DataFile, Encoding, bare_lines, decode_chunks, detect_encoding, encoding_of
+from tfcr.data.encoding import DataFile, Encoding, bare_lines, decode, decode_chunks, detect_encoding, encoding_of
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.streaming import Piece, line_end, row_slices, text_pieces
 from tfcr.errors import DataError, look_up
@@ -198,21 +198,26 @@ def _read_tar(file: DataFile, options: ReadOptions) -> Iterator[Table]:
 
 def _from_members(name: str, files: Iterable[Member], options: ReadOptions, how: str) -> Table:
     """Label each file with the folder it lies in, in the order of their names; all have one encoding."""
-    found = sorted(
-        (member.name, b"".join(member.chunks()))
-        for member in files
-        if PurePosixPath(member.name).parent.name and not member.base.startswith(".")
-    )
-    encoding = Encoding(options.encoding) if options.encoding else detect_encoding(lambda: _joined(found))
-    labels = [PurePosixPath(path).parent.name for path, _ in found]
-    texts = ["".join(decode_chunks([content], encoding.name, f"{name}: {path}")) for path, content in found]
-    frame = _labelled(labels, texts).with_columns(pl.Series("file", [path for path, _ in found], pl.String))
+    found = []
+    for member in files:
+        path = PurePosixPath(member.name)
+        if path.parent.name and not path.name.startswith("."):
+            found.append((member.name, path.parent.name, b"".join(member.chunks())))
+    found.sort()
+    joined = partial(_joined, [content for *_, content in found])
+    encoding = Encoding(options.encoding) if options.encoding else detect_encoding(joined)
+    names, labels, contents = zip(*found, strict=True) if found else ((), (), ())
+    texts = [
+        decode(content, encoding.name, f"{name}: {member_name}")
+        for member_name, content in zip(names, contents, strict=True)
+    ]
+    frame = _labelled(labels, texts).with_columns(pl.Series("file", names, pl.String))
     return Table(frame, f"{how}, {encoding}")
 
 
-def _joined(files: Sequence[tuple[str, bytes]]) -> Iterator[bytes]:
+def _joined(contents: Sequence[bytes]) -> Iterator[bytes]:
     """Yield the contents with a line break between, so that no character runs from one file into the next."""
-    return chain.from_iterable((content, b"\n") for _, content in files)
+    return chain.from_iterable((content, b"\n") for content in contents)
 
 
 def _labelled(labels: Sequence[str | None], texts: Sequence[str]) -> pl.DataFrame:

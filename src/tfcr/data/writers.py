@@ -114,7 +114,7 @@ def frame_writer(path: str | None, default: str) -> Iterator[Write]:
             yield write
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
-        raise DataError(f"cannot write such a table: {reason}; JSON lines can hold any table: -o FILE.jsonl") from error
+        raise DataError(f"cannot write such a table: {reason}; JSON lines hold anything: -o FILE.jsonl") from error
 
 
 def write_frame(frame: pl.DataFrame, path: str | None, default: str) -> None:
