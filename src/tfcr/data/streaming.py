@@ -52,7 +52,7 @@ def text_pieces(file: DataFile, encoding: str, cut: Cut = line_end) -> Iterator[
     """Yield a text file piece by piece, in constant memory; blank pieces are passed over, an empty file is refused."""
     lines, held = 0, None
     for content in _whole_rows(_utf8_slices(file, encoding), cut):
-        if content.strip():
+        if content and not content.isspace():
             if held is not None:
                 yield Piece(*held, is_last=False)
             held = content, lines
