@@ -82,12 +82,6 @@ def naive_kld_all(n: Naive, w: str, c: str) -> float:
     return max(p * math.log(p / q), 0) if p else 0.0
 
 
-def naive_tfrf(n: Naive, w: str, c: str) -> float:
-    of_class = n.documents(w, of=c)
-    rest = n.documents(w) - of_class
-    return math.log(1 + n.occurrences(w, of=c)) * math.log2(2 + of_class / max(1, rest))
-
-
 NAIVE: dict[str, Callable[[Naive, str, str], float]] = {
     "none": naive_none,
     "tfidf": naive_tfidf,
@@ -97,7 +91,6 @@ NAIVE: dict[str, Callable[[Naive, str, str], float]] = {
     "tfcr-log": naive_tfcr_log,
     "tfidf-class": naive_tfidf_class,
     "kld-all": naive_kld_all,
-    "tfrf": naive_tfrf,
 }
 
 

@@ -171,25 +171,6 @@ def kld_all(counts: ClassCounts) -> Weights:
     return _weights(in_class * _log(_ratio(in_class, in_all)))
 
 
-def tfrf(counts: ClassCounts) -> Weights:
-    """Return log(1 + |w_c|) · log2(2 + df_c / max(1, df_r)), and 0 where |w_c| = 0: relevance frequency (Lan et al.).
-
-    df_r counts the documents that hold w and are not in c.
-
-    Examples
-    --------
-    "good" in *pos*: log 2 · log2(2 + 1/1) = 1.099; "film": log 3 · log2(2 + 1/1) = 1.741.
-
-    >>> tfrf(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).round(3)
-    array([[1.099, 0.   ],
-           [1.741, 1.741],
-           [0.   , 1.099]], dtype=float32)
-    """
-    documents = counts.documents.toarray()
-    in_rest = counts.word_documents[:, None] - documents
-    return _weights(np.log1p(counts.occurrences.toarray()) * np.log2(2 + documents / np.maximum(in_rest, 1)))
-
-
 SCHEMES: dict[str, Scheme] = {
     "none": none,
     "tfidf": tfidf,
@@ -199,7 +180,6 @@ SCHEMES: dict[str, Scheme] = {
     "tfcr-log": tfcr_log,
     "tfidf-class": tfidf_class,
     "kld-all": kld_all,
-    "tfrf": tfrf,
 }
 
 
