@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from tests.cli.runner import Run
+from tests.data.files import write_sheets
 from tfcr import PRESETS, load
 
 
@@ -90,6 +91,27 @@ def test_a_german_ticket_export_needs_no_option_but_the_columns(run: Run, tmp_pa
     right = (frame["predicted"] == frame["Warteschlange"])[:90]
     assert right.sum() >= 85
     assert "Grüße,\r\nTicket 0; danke für „Hilfe“ – Der Drucker druckt nicht" in frame["Nachricht"].to_list()
+
+
+def test_an_excel_workbook_to_the_end(run: Run, tmp_path: Path) -> None:
+    topics = {7: "the printer does not print", 8: "please reset my password", 9: "the network is slow"}
+    rows = [[number, f"{topics[7 + number % 3]}, ticket {number}", 7 + number % 3] for number in range(60)]
+    tickets = write_sheets(tmp_path / "tickets.xlsx", Tickets=[["id", "body", "queue"], *rows, [60, None, 7]])
+    columns = ["--text", "body", "--label", "queue"]
+    result = run("train", tickets, *columns, "--preset", "fast", "-o", tmp_path / "model")
+    assert result.status == 0, result.err
+    assert "tickets.xlsx: Excel, sheet Tickets, 61 rows; text: body, label: queue" in result.err
+    assert "1 of 61 rows have no text and are left out (row 61)" in result.err
+    assert load(tmp_path / "model").classes_.tolist() == [7, 8, 9]
+    assert run("predict", tmp_path / "model", tickets, "-o", tmp_path / "out.csv").status == 0
+    frame = pl.read_csv(tmp_path / "out.csv")
+    assert (frame["id"].to_list(), frame["predicted"][60]) == (list(range(61)), None)
+    assert frame["predicted"][:60].to_list() == [row[2] for row in rows]
+    result = run("evaluate", tmp_path / "model", tickets, *columns, "--json")
+    assert json.loads(result.out)[0]["macro_f1"] == 1, result.err
+    bare = write_sheets(tmp_path / "bare.xlsx", Sheet=[row[1:] for row in rows])
+    result = run("evaluate", bare, "--no-header", "--text", 1, "--label", 2, "--preset", "fast", "--cv", 2)
+    assert result.status == 0, result.err
 
 
 def test_a_read_only_place(run: Run, data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import xlsxwriter
 
 from tfcr.data import read_corpus
 
@@ -34,6 +35,21 @@ def write_jsonl(folder: Path) -> Path:
 def write_parquet(folder: Path) -> Path:
     pl.DataFrame(ROWS, schema=["text", "label"], orient="row").write_parquet(folder / "data.parquet")
     return folder / "data.parquet"
+
+
+def write_xlsx(folder: Path) -> Path:
+    pl.DataFrame(ROWS, schema=["text", "label"], orient="row").write_excel(folder / "data.xlsx")
+    return folder / "data.xlsx"
+
+
+def write_sheets(path: Path, **sheets: list[list[Any]]) -> Path:
+    """Write a workbook cell by cell, with dates and times as such; None is an empty cell."""
+    with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd hh:mm"}) as workbook:
+        for name, rows in sheets.items():
+            sheet = workbook.add_worksheet(name)
+            for number, row in enumerate(rows):
+                sheet.write_row(number, 0, row)
+    return path
 
 
 def write_fasttext(folder: Path) -> Path:
@@ -70,6 +86,7 @@ FILES: dict[str, Callable[[Path], Path]] = {
     "tsv": write_tsv,
     "jsonl": write_jsonl,
     "parquet": write_parquet,
+    "xlsx": write_xlsx,
     "fasttext": write_fasttext,
     "lines": write_lines,
     "folder": write_folder,

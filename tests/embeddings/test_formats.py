@@ -1,6 +1,7 @@
 """Every vector format: through one contract, against gensim, and every way a file can be bad."""
 
 import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.embeddings.vector_files import (
     write_fasttext,
     write_glove,
     write_gz,
+    write_safetensors,
     write_word2vec_binary,
     write_word2vec_text,
 )
@@ -214,6 +216,7 @@ def test_an_array_that_needs_pickle_is_refused(tmp_path: Path) -> None:
         (np.ones((2, 2)), None, "has no word list beside it; expected n.txt"),
         (np.ones((2, 2)), "a\n", "holds 2 vectors and its word list 1 words"),
         (np.ones(2), "a\nb\n", r"shape \(2,\)"),
+        (np.ones((2, 0)), "a\nb\n", "holds vectors of no dimensions; expected one or more"),
         (np.full((2, 2), np.nan), "a\nb\n", "row 0: the vector of b'a' holds NaN"),
     ],
 )
@@ -223,6 +226,115 @@ def test_bad_arrays(array: np.ndarray, words: str | None, message: str, tmp_path
         (tmp_path / "n.txt").write_text(words)
     with pytest.raises(EmbeddingsError, match=message):
         Embeddings.load(tmp_path / "n.npy")
+
+
+BFLOATS = np.array([[1.5, -2], [0.0078125, 3e38]], np.float32)  # exact in the seven bits of bfloat16, but the last
+
+
+def bfloat16_file(path: Path) -> Path:
+    """Write BFLOATS byte by byte: numpy has no such type."""
+    header = json.dumps({"e": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]}}).encode()
+    upper_halves = BFLOATS.view(np.uint16)[:, 1::2]
+    path.write_bytes(len(header).to_bytes(8, "little") + header + upper_halves.tobytes())
+    path.with_suffix(".words").write_text("a\nb\n")
+    return path
+
+
+def test_bfloat16(tmp_path: Path) -> None:
+    path = bfloat16_file(tmp_path / "b.safetensors")
+    assert vector_file(path).files == (path, tmp_path / "b.words")
+    loaded = Embeddings.load(path)
+    assert loaded.words == ["a", "b"]
+    assert loaded.vectors.dtype == np.float32
+    np.testing.assert_allclose(loaded.vectors, BFLOATS, rtol=2**-7)
+    np.testing.assert_array_equal(loaded.vectors[0], BFLOATS[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_tensors_of_other_floats(dtype: type, tmp_path: Path) -> None:
+    loaded = Embeddings.load(write_safetensors(tmp_path, vectors=VECTORS.astype(dtype)))
+    assert loaded.vectors.dtype == np.float32
+    np.testing.assert_array_equal(loaded.vectors, VECTORS.astype(dtype).astype(np.float32))
+
+
+def test_which_tensor_holds_the_vectors(tmp_path: Path) -> None:
+    others: dict[str, np.ndarray] = {"weights": np.ones(len(WORDS)), "ids": np.ones((2, 2), np.int32)}
+    assert Embeddings.load(write_safetensors(tmp_path, any=VECTORS, **others)).words == WORDS
+    path = write_safetensors(tmp_path, vectors=VECTORS, embeddings=-VECTORS, any=-VECTORS)
+    np.testing.assert_array_equal(Embeddings.load(path).vectors, VECTORS)
+
+
+def test_words_in_the_file_need_no_list(tmp_path: Path) -> None:
+    words = [*WORDS[:-2], "a word", "with\nbreaks"]
+    Embeddings.from_arrays(words, VECTORS).save(tmp_path / "v.safetensors")
+    (tmp_path / "v.txt").write_text("other\n")
+    assert Embeddings.load(tmp_path / "v.safetensors").words == words
+
+
+BAD_TENSORS: dict[str, tuple[dict[str, np.ndarray], str]] = {
+    "no vectors": (
+        {"a": np.ones(2)},
+        "holds 0 tensors that could be vectors; expected one of floats, called vectors or",
+    ),
+    "several": (dict.fromkeys("abcd", np.ones((2, 2))), r"holds 4 tensors that could be vectors \(a, b, c, …\)"),
+    "integers": (
+        {"vectors": np.ones((2, 2), np.int64)},
+        r"holds the tensor 'vectors' of type int64 and shape \(2, 2\)",
+    ),
+    "flat": (
+        {"embeddings": np.ones(2), "a": np.ones((2, 2))},
+        r"the tensor 'embeddings' of type float64 and shape \(2,\)",
+    ),
+    "nan": ({"vectors": np.full_like(VECTORS, np.nan)}, "row 0: the vector of b'the' holds NaN or infinity"),
+    "too large": ({"vectors": VECTORS.astype(float) * 1e300}, "row 0: the vector of b'the' holds NaN or infinity"),
+    "too few": ({"vectors": VECTORS[:3]}, "holds 3 vectors and its word list 8 words; expected as many of both"),
+    "none": ({"vectors": VECTORS[:0]}, "holds 0 vectors and its word list 8 words"),
+    "no dimensions": ({"vectors": VECTORS[:, :0]}, "holds vectors of no dimensions"),
+    "half the words": (
+        {"vectors": VECTORS, "words.text": np.zeros(8, np.uint8)},
+        "array 'words.offsets' is missing; exp",
+    ),
+    "bad offsets": (
+        {"vectors": VECTORS, "words.text": np.zeros(8, np.uint8), "words.offsets": np.array([0, 9])},
+        "is damaged: the array 'words.offsets' does not rise from 0 to 8; expected the words in words.text",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_TENSORS)
+def test_bad_tensors(kind: str, tmp_path: Path) -> None:
+    tensors, message = BAD_TENSORS[kind]
+    with pytest.raises(EmbeddingsError, match=message) as caught:
+        Embeddings.load(write_safetensors(tmp_path, **{name: np.array(array) for name, array in tensors.items()}))
+    assert "s.safetensors" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_tensors_without_words(tmp_path: Path) -> None:
+    path = write_safetensors(tmp_path)
+    (tmp_path / "s.txt").unlink()
+    with pytest.raises(EmbeddingsError, match="has no word list beside it; expected s.txt, s.words, s.vocab"):
+        Embeddings.load(path)
+
+
+def test_damaged_tensors(tmp_path: Path) -> None:
+    content = write_safetensors(tmp_path).read_bytes()
+    path = tmp_path / "s.safetensors"
+    for damaged in (content[:-1], content + b"x", content[:20], content.replace(b"[8,5]", b"[9,5]")):
+        path.write_bytes(damaged)
+        with pytest.raises(
+            EmbeddingsError, match=r"truncated, damaged or no safetensors file \(.*\); get the"
+        ) as caught:
+            Embeddings.load(path)
+        assert "\n" not in str(caught.value)
+    path.write_bytes(gzip.compress(content))
+    with pytest.raises(EmbeddingsError, match="gunzip"):
+        Embeddings.load(path)
+    path.write_bytes(b"no safetensors")
+    with pytest.raises(EmbeddingsError, match="has an unrecognised format; expected one of.*safetensors"):
+        Embeddings.load(path)
+    with pytest.raises(EmbeddingsError, match="truncated, damaged or no safetensors file"):
+        Embeddings.load(path, format="safetensors")
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from gensim.models import KeyedVectors
+from safetensors.numpy import save_file
 
 WORDS = ["the", "café", "日本", '"', "NA", "null", "3.5", "-1"]
 VECTORS = np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32)
@@ -50,6 +51,13 @@ def write_npy(folder: Path) -> Path:
     return folder / "n.npy"
 
 
+def write_safetensors(folder: Path, **tensors: np.ndarray) -> Path:
+    """Write VECTORS, or these tensors, with a word list beside them, as model2vec names its own."""
+    save_file(tensors or {"embeddings": VECTORS}, folder / "s.safetensors", metadata={"model": "static"})
+    (folder / "s.txt").write_text("\n".join(WORDS) + "\n", "utf-8")
+    return folder / "s.safetensors"
+
+
 FILES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "word2vec binary": ("word2vec-binary", write_word2vec_binary),
     "word2vec text": ("word2vec-text", write_word2vec_text),
@@ -57,5 +65,6 @@ FILES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "GloVe": ("glove", write_glove),
     "GloVe, gzipped": ("glove", write_gz),
     "numpy": ("npy", write_npy),
+    "safetensors": ("safetensors", write_safetensors),
 }
 """The format, a name of FORMATS, and a function that writes WORDS and VECTORS into a folder and returns the file."""

@@ -43,7 +43,7 @@ def read_delimited(file: DataFile, options: ReadOptions, separator: str | None =
         breaks = _breaks_note(piece, frame.height) if options.quoting else []
         how = piece.described(f"{SEPARATORS.get(separator, repr(separator))}-separated", encoding, *breaks)
         if not names:
-            names = _column_names(frame, header=options.header)
+            names = column_names(frame, header=options.header)
             frame = frame.slice(1) if options.header else frame
         yield Table(frame.rename(dict(zip(frame.columns, names, strict=True))), how)
 
@@ -157,8 +157,8 @@ def _numbers(width: int) -> list[str]:
     return [str(number + 1) for number in range(width)]
 
 
-def _column_names(frame: pl.DataFrame, *, header: bool) -> list[str]:
-    """Return the names that the first row gives the columns, or their numbers."""
+def column_names(frame: pl.DataFrame, *, header: bool) -> list[str]:
+    """Return the names that the first row gives the columns, or their numbers; the cells are text."""
     numbers = _numbers(frame.width)
     if not header:
         return numbers

@@ -14,14 +14,18 @@ from typing import Any
 
 import polars as pl
 
-from tfcr.data.delimited import read_delimited
+from tfcr.data.delimited import column_names, read_delimited
 from tfcr.data.encoding import DataFile, Encoding, bare_lines, decode, decode_chunks, detect_encoding, encoding_of
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.streaming import Piece, line_end, row_slices, text_pieces
-from tfcr.errors import DataError, look_up
+from tfcr.errors import DataError, MissingExtraError, look_up
 from tfcr.system.archives import Member, members, tar_members
 
 LABEL_MARK = "__label__"
+_OLE, _ENCRYPTED_PACKAGE = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-le")
+"""How a workbook with a password begins, and what it names its content."""
+_DATE, _TIME = r"^(\d{4}-\d\d-\d\d) 00:00:00$", r"^1899-12-31 (\d\d:\d\d:\d\d)$"
+"""A date and a time of day in Excel, where every date has a time, and every time a date."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,50 @@ def _read_parquet(file: DataFile, options: ReadOptions) -> Iterator[Table]:
         raise DataError(f"{file.name} cannot be read as Parquet: {_first_line(error)}") from error
 
 
+def _read_xlsx(file: DataFile, options: ReadOptions) -> Iterator[Table]:
+    """Read the first sheet; each cell as the text that CSV would have: 1 and not 1.0, dates as 2024-05-31."""
+    try:
+        import fastexcel  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtraError("reading Excel workbooks", "excel") from None
+    content = b"".join(file.chunks())
+    if not content:
+        raise DataError(f"{file.name} is empty; expected labelled texts")
+    if content.startswith(_OLE) and _ENCRYPTED_PACKAGE in content:
+        raise DataError(f"{file.name} is encrypted; save it without a password first, and give that file")
+    try:
+        sheets = fastexcel.read_excel(content).sheet_names
+        if not sheets:
+            raise ValueError("it has no sheet")
+        frame = pl.read_excel(
+            content,
+            engine="calamine",
+            has_header=False,
+            infer_schema_length=0,  # all text: a column may hold several types, and its name is text anyway
+            drop_empty_rows=False,  # rows keep their numbers
+            drop_empty_cols=False,
+            raise_if_empty=False,
+        )
+    except (fastexcel.FastExcelError, pl.exceptions.PolarsError, ValueError) as error:
+        reason = _first_line(error).removeprefix("calamine error: ")
+        raise DataError(
+            f"{file.name} cannot be read as an Excel workbook: {reason}; open it, and save it again as .xlsx or CSV"
+        ) from error
+    sheet, *others = sheets
+    if frame.is_empty():
+        hint = f"; others are {', '.join(others)}: move the one with the texts to the front" if others else ""
+        raise DataError(f"{file.name}: the first sheet, {sheet}, is empty; expected labelled texts{hint}")
+    names = column_names(frame, header=options.header)
+    cells = frame.slice(1) if options.header else frame
+    cells = cells.select(pl.all().str.replace(_DATE, "$1").str.replace(_TIME, "$1"))
+    cells.columns = names
+    yield Table(cells, f"Excel, sheet {sheet}" + (f", the first of {1 + len(others)}" if others else ""))
+
+
+def _is_xlsx(head: bytes) -> bool:
+    return head.startswith(b"PK") and b"xl/" in head
+
+
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
@@ -241,6 +289,9 @@ READERS: dict[str, Reader] = {
         lambda head: head.lstrip().startswith(b"{"),
     ),
     "parquet": Reader("Parquet", _read_parquet, (".parquet", ".pq"), lambda head: head.startswith(b"PAR1")),
+    "xlsx": Reader(
+        "the first sheet of an Excel workbook (`pip install 'tfcr[excel]'`)", _read_xlsx, (".xlsx", ".xlsm"), _is_xlsx
+    ),
     "fasttext": Reader(
         f"lines of the form `{LABEL_MARK}x the text`, as fastText reads them; one label per line",
         _read_fasttext,
@@ -255,6 +306,8 @@ READERS: dict[str, Reader] = {
     ),
 }
 
-REFUSED = dict.fromkeys((".xlsx", ".xls", ".ods"), "is a spreadsheet; save it as CSV first, and give that file")
+REFUSED = dict.fromkeys(
+    (".xls", ".xlsb", ".ods"), "is a spreadsheet; save it as .xlsx or CSV first, and give that file"
+)
 REFUSED |= {".zip": "is a zip archive; unpack it first, and give a file in it, or its folder"}
 """Endings of files that people try and that have no reader, with what to do instead."""

@@ -5,19 +5,24 @@ format, write its functions and add a row.
 """
 
 import io
+import json
 import mmap
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as dump_tensors
 
-from tfcr.errors import EmbeddingsError, look_up
+from tfcr.errors import DamagedError, EmbeddingsError, look_up
+from tfcr.system.array_codec import Arrays, packed_strings, write_strings
 from tfcr.system.files import is_packed, open_unpacked, write_file, written_beside
 
 CHUNK_BYTES = 1 << 24
@@ -296,13 +301,18 @@ def _is_word2vec_binary(sample: Sample) -> bool:
 
 
 def _read_word2vec_binary(path: Path) -> Iterator[VectorChunk]:
+    _refuse_packed(path)
     with path.open("rb") as file:
-        if is_packed(path):
-            raise EmbeddingsError(f"{path} is a gzipped binary file; decompress it first: gunzip {path.name}")
         promised, dimensions = _read_header(path, file)
         start = file.tell()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield from _binary_chunks(path, data, start, promised, dimensions)
+
+
+def _refuse_packed(path: Path) -> None:
+    """Refuse a file that cannot be memory-mapped."""
+    if is_packed(path):
+        raise EmbeddingsError(f"{path} is a gzipped binary file; decompress it first: gunzip {path.name}")
 
 
 def _binary_chunks(path: Path, data: mmap.mmap, position: int, promised: int, dimensions: int) -> Iterator[VectorChunk]:
@@ -349,14 +359,20 @@ def _read_npy(path: Path) -> Iterator[VectorChunk]:
 
 def array_chunks(path: Path, words: list[bytes]) -> Iterator[VectorChunk]:
     """Read the vectors of `words` from a .npy."""
-    vectors = _load_array(path)
+    return _row_chunks(path, words, _load_array(path))
+
+
+def _row_chunks(path: Path, words: list[bytes], vectors: NDArray[Any]) -> Iterator[VectorChunk]:
+    """Read the rows of a memory-mapped array, of any type that `_float32` takes."""
+    if vectors.shape[1] == 0:
+        raise EmbeddingsError(f"{path} holds vectors of no dimensions; expected one or more")
     if len(words) != len(vectors):
         raise EmbeddingsError(
             f"{path} holds {len(vectors)} vectors and its word list {len(words)} words; expected as many of both"
         )
     per_chunk = max(1, CHUNK_BYTES // (4 * vectors.shape[1]))
     for first in range(0, len(words), per_chunk):
-        chunk = np.ascontiguousarray(vectors[first : first + per_chunk], np.float32)
+        chunk = _float32(vectors[first : first + per_chunk])
         finite = np.isfinite(chunk).all(axis=1)
         if not finite.all():
             row = first + int(np.argmin(finite))
@@ -383,18 +399,125 @@ def _load_array(path: Path) -> NDArray[np.float32]:
     return vectors
 
 
+def _float32(rows: NDArray[Any]) -> NDArray[np.float32]:
+    r"""Return numbers of any type as float32; those too large become infinite, which is refused.
+
+    A bfloat16, which numpy does not know and `_TENSOR_TYPES` calls V2, is the upper half of a float32:
+
+    >>> _float32(np.array([b"\xc0\x3f"], "V2"))  # 1.5 as float32 is 3fc00000
+    array([1.5], dtype=float32)
+    """
+    if rows.dtype == _BFLOAT16:
+        return (np.ascontiguousarray(rows).view("<u2").astype(np.uint32) << 16).view(np.float32)
+    with np.errstate(over="ignore"):
+        return np.require(rows, np.float32, ["C", "A"])  # tensors may begin at any byte
+
+
 def _read_word_list(path: Path) -> list[bytes]:
     return _word_list_of(path).read_bytes().removesuffix(b"\n").replace(b"\r\n", b"\n").split(b"\n")
 
 
 def _word_list_of(path: Path) -> Path:
-    """Return the file with the words of a .npy, in the same folder."""
+    """Return the file with the words of an array, in the same folder."""
     for ending in WORD_LIST_ENDINGS:
         beside = path.with_suffix(ending)
         if beside.exists():
             return beside
     names = ", ".join(path.with_suffix(ending).name for ending in WORD_LIST_ENDINGS)
     raise EmbeddingsError(f"{path} has no word list beside it; expected {names}, with one word per line")
+
+
+# safetensors --------------------------------------------------------------------------------------------------------
+
+_BFLOAT16 = np.dtype("V2")
+_TENSOR_TYPES = {
+    "F16": np.dtype("<f2"),
+    "BF16": _BFLOAT16,
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+    "U8": np.dtype("u1"),
+    "I64": np.dtype("<i8"),
+}
+"""The types that vectors and words may have, by safetensors' names; tensors of other types are passed over."""
+_TENSOR_NAMES = ("vectors", "embeddings")
+
+
+def _is_safetensors(sample: Sample) -> bool:
+    """Recognise the length of a JSON object, 100 MB at most, and its beginning."""
+    return sample.head[8:9] == b"{" and int.from_bytes(sample.head[:8], "little") <= 100_000_000
+
+
+def _read_safetensors(path: Path) -> Iterator[VectorChunk]:
+    tensors = _map_tensors(path)
+    words = _tensor_words(path, tensors) if _has_words(tensors) else _read_word_list(path)
+    yield from _row_chunks(path, words, _vector_tensor(path, tensors))
+
+
+def _beside_safetensors(path: Path) -> tuple[Path, ...]:
+    return () if _has_words(_map_tensors(path)) else (_word_list_of(path),)
+
+
+def _map_tensors(path: Path) -> Arrays:
+    """Return the tensors of a file, memory-mapped.
+
+    The library checks the file. It cannot give numpy a bfloat16, so the arrays are found by the file's header: eight
+    bytes with the header's length, the header in JSON, and the tensors, at offsets from the header's end.
+    """
+    _refuse_packed(path)
+    try:
+        with safe_open(path, framework="numpy"):
+            pass
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(size))
+    except (SafetensorError, ValueError, OSError) as error:
+        raise EmbeddingsError(
+            f"{path} is truncated, damaged or no safetensors file ({error}); get the file again"
+        ) from None
+    return {
+        name: _map_tensor(
+            path, _TENSOR_TYPES[facts["dtype"]], tuple(facts["shape"]), 8 + size + facts["data_offsets"][0]
+        )
+        for name, facts in header.items()
+        if name != "__metadata__" and facts["dtype"] in _TENSOR_TYPES
+    }
+
+
+def _map_tensor(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], start: int) -> NDArray[Any]:
+    # nothing can be mapped of an empty array
+    return np.zeros(shape, dtype) if 0 in shape else np.memmap(path, dtype, "r", start, shape)
+
+
+def _vector_tensor(path: Path, tensors: Arrays) -> NDArray[Any]:
+    """Return the tensor with the vectors: by its name, or because it is the only one that can be."""
+    fitting = [name for name, array in tensors.items() if array.ndim == 2 and array.dtype.kind in "fV"]
+    name = next((name for name in _TENSOR_NAMES if name in tensors), fitting[0] if len(fitting) == 1 else None)
+    if name in fitting:
+        return tensors[name]
+    if name is not None:
+        found = f"the tensor {name!r} of type {tensors[name].dtype} and shape {tensors[name].shape}"
+    else:
+        shown = ", ".join(fitting[:3]) + (", …" if len(fitting) > 3 else "")
+        found = f"{len(fitting)} tensors that could be vectors" + (f" ({shown})" if fitting else "")
+    raise EmbeddingsError(
+        f"{path} holds {found}; expected one of floats, called {' or '.join(_TENSOR_NAMES)}, or alone, of shape "
+        "(n_words, dimensions)"
+    )
+
+
+def _has_words(tensors: Arrays) -> bool:
+    return "words.text" in tensors or "words.offsets" in tensors
+
+
+def _tensor_words(path: Path, tensors: Arrays) -> list[bytes]:
+    try:
+        text, offsets = packed_strings(tensors, "words")
+    except DamagedError as error:
+        raise EmbeddingsError(
+            f"{path} is damaged: {error}; expected the words in words.text (uint8) and words.offsets (int64)"
+        ) from None
+    content = text.tobytes()
+    return [content[start:end] for start, end in pairwise(offsets.tolist())]
 
 
 # writing -----------------------------------------------------------------------------------------------------------
@@ -437,6 +560,11 @@ def _write_npy(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -
         np.save(file, np.asarray(vectors, np.float32), allow_pickle=False)
 
 
+def _write_safetensors(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    tensors = {"vectors": np.ascontiguousarray(vectors, np.float32), **write_strings("words", words)}
+    write_file(path, dump_tensors(tensors))
+
+
 FORMATS: dict[str, VectorFormat] = {
     "npy": VectorFormat(
         matches=_is_npy,
@@ -459,6 +587,14 @@ FORMATS: dict[str, VectorFormat] = {
         write=_write_word2vec_binary,
         what="word2vec binary",
         endings=(".bin",),
+    ),
+    "safetensors": VectorFormat(
+        matches=_is_safetensors,
+        read=_read_safetensors,
+        write=_write_safetensors,
+        what="safetensors with the words in it, or a word list beside it",
+        endings=(".safetensors",),
+        beside=_beside_safetensors,
     ),
     "glove": VectorFormat(
         matches=_is_glove, read=_read_glove, write=_write_glove, what="GloVe text, also .gz", endings=(".txt",)

@@ -141,7 +141,7 @@ class Fold:
         unknown = np.setdiff1d(labels, self.corpus.classes)
         if len(unknown):
             known = ", ".join(self.corpus.classes.tolist())
-            raise InputError(f"found the predicted label {str(unknown[0])!r}, which is no class; expected one of {known}")
+            raise InputError(f"found the predicted label {str(unknown[0])!r}; expected one of the classes {known}")
         return np.searchsorted(self.corpus.classes, labels)
 
     def word_vectors(self) -> WordVectors:
