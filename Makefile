@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow check format bench bench-accuracy clean
+.PHONY: docs demo test test-slow check format bench bench-accuracy clean
 
 demo: .venv/core
 	$(BIN)/tfcr demo
@@ -31,6 +31,9 @@ bench: .venv/bench
 
 bench-accuracy: .venv/bench
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/accuracy.py --processes 2
+
+docs: .venv/dev
+	for page in commands datasets formats; do $(BIN)/python docs/make_$$page.py || exit 1; done
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

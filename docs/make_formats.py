@@ -8,7 +8,7 @@ TARGET = Path(__file__).with_name("formats.md")
 
 
 def reference() -> str:
-    """Return the text of docs/formats.md, its tables made anew."""
+    """Return the text of docs/formats.md, with its tables brought up to date."""
     text = TARGET.read_text("utf-8")
     readers = [
         f"| `{name}` | {reader.what.replace('|', chr(92) + '|')} | {_endings(reader.endings)} |"

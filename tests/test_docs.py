@@ -90,7 +90,7 @@ def run_by_bash(code: str, folder: Path) -> None:
     assert result.returncode == 0, f"{code}\n{result.stderr}"
 
 
-@pytest.mark.parametrize("name", ["commands", "datasets"])
+@pytest.mark.parametrize("name", ["commands", "datasets", "formats"])
 def test_what_is_generated_is_up_to_date(name: str) -> None:
     spec = importlib.util.spec_from_file_location(f"make_{name}", ROOT / "docs" / f"make_{name}.py")
     assert spec is not None

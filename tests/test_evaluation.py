@@ -29,7 +29,7 @@ def test_cross_validation_is_scikit_learns(corpus: Corpus, vectors: Embeddings) 
     assert ours.std == pytest.approx(np.std(scores))
     assert ours.pooled_macro_f1 == pytest.approx(f1_score(corpus.labels, theirs, average="macro"))
     assert ours.accuracy == pytest.approx(np.mean(theirs == np.array(corpus.labels)))
-    assert sum(score.documents for score in ours.class_scores()) == 120
+    assert sum(score.documents for score in ours.per_class()) == 120
 
 
 def test_comparing_shows_progress_over_all(corpus: Corpus, vectors: Embeddings) -> None:
@@ -54,11 +54,12 @@ def test_folds_that_cannot_be() -> None:
 def test_training_measures_what_it_saves(corpus: Corpus, vectors: Embeddings) -> None:
     model = plain_classifier(embeddings=vectors)
     rare = Corpus([*corpus.texts, "w0_1 rare"], [*corpus.labels, "rare"], name="some/where.csv", columns=("text",))
-    trained = train_and_measure(model, rare, folds=3)
-    assert list(trained.scores) == ["macro-F1, mean of 3 folds", "accuracy"]
+    scores, notes = train_and_measure(model, rare, folds=3)
+    assert "rare (1)" in notes[0]
+    assert list(scores) == ["macro-F1, mean of 3 folds", "accuracy"]
     assert "rare" in model.classes_
     assert model.training_["data"] == "where.csv"
-    assert "rare" not in train_and_measure(model, rare, folds=0, min_class_size=2).scores
+    assert train_and_measure(model, rare, folds=0, min_class_size=2)[0] == {}
     assert "rare" not in model.classes_
 
 

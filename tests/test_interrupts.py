@@ -12,7 +12,6 @@ import pytest
 JOBS = {
     "count": """
 texts = ["some words of text number %d, and more of them" % n for n in range(400_000)] * 3
-from tests.conftest import plain_classifier
 from tfcr.text.documents import count_terms
 print("ready", flush=True)
 while True:
@@ -60,7 +59,7 @@ def test_ctrl_c_stops_compiled_code_soon(job: str, tmp_path: Path) -> None:
 
 TRAIN = """
 import sys
-from tfcr import Embeddings
+from tfcr import Embeddings, TfcrClassifier
 import numpy as np
 random = np.random.default_rng(1)
 words = ["w%d" % n for n in range(3000)]
@@ -68,7 +67,7 @@ chosen = random.integers(0, 3000, (30_000, 15))
 texts = [" ".join(words[n] for n in row) for row in chosen.tolist()]
 labels = ["c%d" % (row[0] % 12) for row in chosen]
 vectors = Embeddings.from_arrays(words, random.normal(size=(3000, 50)))
-model = plain_classifier(embeddings=vectors, head="svm").fit(texts, labels)
+model = TfcrClassifier.from_preset("paper", embeddings=vectors).fit(texts, labels)
 print(int((model.predict(texts) == np.array(labels)).sum()))
 """
 
@@ -93,7 +92,7 @@ def test_two_processes_fill_the_cache_of_compiled_code_at_once(tmp_path: Path) -
 @pytest.mark.slow
 def test_a_warm_cache_is_all_that_is_needed(tmp_path: Path) -> None:
     out, errors = start("-m|tfcr.cli|warmup", tmp_path).communicate(timeout=300)
-    assert "kept in" in out
+    assert "stored in" in out
     assert "note: compiling fast code, which takes some seconds, and only the first time" in errors
     out, errors = start(f"-c|{TRAIN}", tmp_path).communicate(timeout=300)
     assert out

@@ -88,7 +88,7 @@ def _sigmoid(scores: Scores) -> NDArray[np.float64]:
 
 
 def _softmax(scores: Scores) -> NDArray[np.float64]:
-    """Scores that are no log-odds (svm, ridge): larger means likelier, and that is all. Not calibrated."""
+    """For scores that are not log-odds (svm, ridge): they rank the classes and are not calibrated."""
     return np.asarray(softmax(class_scores(scores), axis=1))
 
 

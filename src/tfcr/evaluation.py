@@ -76,7 +76,7 @@ class Evaluation:
         """The fraction of documents with the right label."""
         return float(np.mean(self.labels == self.predicted))
 
-    def class_scores(self) -> list[ClassScore]:
+    def per_class(self) -> list[ClassScore]:
         """Return precision, recall and F1 of each class, all predictions taken together."""
         classes = np.unique(self.labels)
         columns = precision_recall_fscore_support(self.labels, self.predicted, labels=classes, zero_division=0)
@@ -85,7 +85,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Plan:
+class FoldPlan:
     """A corpus that can be split into this many folds, and notes on what was changed for it."""
 
     corpus: Corpus
@@ -93,7 +93,7 @@ class Plan:
     notes: tuple[str, ...] = ()
 
 
-def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> Plan:
+def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> FoldPlan:
     """Make folds possible: leave out classes that are too small, or use fewer folds.
 
     Parameters
@@ -131,7 +131,7 @@ def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> Plan:
             f"(--min-class-size {folds} leaves such classes out instead)"
         )
         folds = sizes[rarest]
-    return Plan(corpus, folds, tuple(notes))
+    return FoldPlan(corpus, folds, tuple(notes))
 
 
 def _largest(corpus: Corpus) -> str:
@@ -265,14 +265,6 @@ def fit_on(model: TfcrClassifier, prepared: Prepared) -> TfcrClassifier:
     return model.fit_counted(prepared.documents, prepared.labels, np.ones(len(prepared.labels)), prepared.embeddings)
 
 
-@dataclass(frozen=True)
-class Trained:
-    """Scores of a model that was trained on all documents, and notes on what was changed to measure it."""
-
-    scores: dict[str, float]
-    notes: tuple[str, ...]
-
-
 def train_and_measure(
     model: TfcrClassifier,
     corpus: Corpus,
@@ -280,8 +272,10 @@ def train_and_measure(
     folds: int = 5,
     min_class_size: int = 0,
     progress: Progress | None = None,
-) -> Trained:
+) -> tuple[dict[str, float], tuple[str, ...]]:
     """Train a model on all documents, and measure it by cross-validation (0 folds: do not measure).
+
+    Returns the scores, and notes on what was changed to measure them.
 
     Classes smaller than `min_class_size` are left out of both.
     """
@@ -302,7 +296,7 @@ def train_and_measure(
     columns = {"columns": list(corpus.columns), "label_column": corpus.label_column}
     training = {**model.training_, "data": Path(corpus.name).name, **columns}
     model.model_ = replace(model.model_, training=training, scores=scores)
-    return Trained(scores, notes)
+    return scores, notes
 
 
 def evaluate(model: TrainedModel, corpus: Corpus) -> Evaluation:

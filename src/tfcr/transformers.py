@@ -134,7 +134,7 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
                 raise InputError("found embeddings but no words; give the word of each column: words=[…]")
             return [str(number) for number in range(n_columns)]
         if len(words) != n_columns:
-            raise InputError(f"found {len(words)} words and {n_columns} columns; expected as many of both")
+            raise InputError(f"found {len(words)} words and {n_columns} columns; expected the same number of each")
         return [str(word) for word in words]
 
     def _column_vectors(self, words: Sequence[str]) -> NDArray[np.float32] | None:

@@ -127,4 +127,4 @@ def test_low_coverage_is_reported(run: Run, data: Path, tmp_path: Path) -> None:
     few = bad_file(tmp_path, "few.txt", b"common1 1 2\nw0_1 3 4\n")
     result = run("evaluate", data, "-e", few, "--cv", 2)
     assert result.status == 0
-    assert "of the running words" in result.err
+    assert "of the tokens" in result.err

@@ -1,7 +1,6 @@
 """Every data format, and the message for each bad file."""
 
 import gzip
-import importlib.util
 import io
 import re
 import sys
@@ -179,16 +178,6 @@ def test_what_has_no_reader_is_refused_by_name(ending: str, tmp_path: Path) -> N
     (tmp_path / f"a{ending}").write_bytes(b"PK")
     with pytest.raises(DataError, match=f"a{ending} {REFUSED[ending]}"):
         read_corpus(tmp_path / f"a{ending}")
-
-
-def test_the_docs_have_the_tables() -> None:
-    path = Path(__file__).parents[2] / "docs" / "make_formats.py"
-    spec = importlib.util.spec_from_file_location("make_formats", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert path.with_name("formats.md").read_text("utf-8") == module.reference(), "run: python docs/make_formats.py"
 
 
 def test_texts_with_labels_in_another_file_are_lines_whatever_the_ending(tmp_path: Path) -> None:

@@ -287,7 +287,7 @@ BAD_TENSORS: dict[str, tuple[dict[str, np.ndarray], str]] = {
     ),
     "nan": ({"vectors": np.full_like(VECTORS, np.nan)}, "row 0: the vector of b'the' holds NaN or infinity"),
     "too large": ({"vectors": VECTORS.astype(float) * 1e300}, "row 0: the vector of b'the' holds NaN or infinity"),
-    "too few": ({"vectors": VECTORS[:3]}, "holds 3 vectors and its word list 8 words; expected as many of both"),
+    "too few": ({"vectors": VECTORS[:3]}, "holds 3 vectors and its word list 8 words; expected the same number"),
     "none": ({"vectors": VECTORS[:0]}, "holds 0 vectors and its word list 8 words"),
     "no dimensions": ({"vectors": VECTORS[:, :0]}, "holds vectors of no dimensions"),
     "half the words": (
@@ -351,3 +351,16 @@ def test_gensim_reads_the_same_from_real_files(shared_data: Path, file: str, opt
     loaded = Embeddings.load(shared_data / "embeddings" / file)
     assert loaded.words == expected.index_to_key
     np.testing.assert_array_equal(loaded.vectors, expected.vectors)
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [("word2vec-text", "new york"), ("word2vec-binary", "new york"), ("glove", "a\nb"), ("npy", "a\nb")],
+)
+def test_words_that_could_not_be_read_back_are_refused(name: str, word: str, tmp_path: Path) -> None:
+    vectors = Embeddings.from_arrays(["good", word], [[1, 0], [0, 1]])
+    with pytest.raises(EmbeddingsError, match="holds white space, which .* cannot store; save as .safetensors"):
+        vectors.save(tmp_path / "vectors", format=name)
+    assert not list(tmp_path.iterdir())
+    vectors.save(tmp_path / "vectors.safetensors")
+    assert Embeddings.load(tmp_path / "vectors.safetensors").words == ["good", word]

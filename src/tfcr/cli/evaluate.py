@@ -123,14 +123,14 @@ def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
         "macro_f1_pooled": result.pooled_macro_f1,
         "accuracy": result.accuracy,
         "folds": list(result.fold_scores),
-        "classes": [vars(score) for score in result.class_scores()],
+        "classes": [vars(score) for score in result.per_class()],
     }
 
 
 def _print(results: "dict[str, Evaluation]", kind: str) -> None:
     if len(results) == 1:
         result = next(iter(results.values()))
-        rows = [(s.label, s.precision, s.recall, s.f1, s.documents) for s in result.class_scores()]
+        rows = [(s.label, s.precision, s.recall, s.f1, s.documents) for s in result.per_class()]
         print_table(("class", "precision", "recall", "F1", "documents"), rows)
         print()
     folds = len(next(iter(results.values())).fold_scores)

@@ -50,20 +50,20 @@ def train(
     model = training.model(scheme, data[0])
     corpus = reading.corpus(data)
     with progress_bar("training") as progress:
-        trained = train_and_measure(
+        scores, notes = train_and_measure(
             model, corpus, folds=0 if no_cv else folds, min_class_size=min_class_size, progress=progress
         )
-    for line in trained.notes:
+    for line in notes:
         note(line)
-    model.save(output, scores=trained.scores)
+    model.save(output, scores=scores)
     if json:
-        print_json({"model": output, "scores": trained.scores, "training": model.training_})
+        print_json({"model": output, "scores": scores, "training": model.training_})
         return
     rows = [
         (label, int(size)) for label, size in zip(model.classes_, model.training_["documents_per_class"], strict=True)
     ]
     print_table(("class", "documents"), rows)
     print()
-    for name, score in trained.scores.items():
+    for name, score in scores.items():
         print(f"{name}: {score:.3f}")
     print(f"Saved to {output}. Next: tfcr predict {output} NEW.csv")

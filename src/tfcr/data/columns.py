@@ -29,7 +29,7 @@ class Columns:
 
 
 def choose_columns(frame: pl.DataFrame, options: ReadOptions, name: str, *, labelled: bool = True) -> Columns:
-    """Return the columns that the user named or numbered, else the model's, else those that are plain to see.
+    """Return the columns that the user named or numbered, else the model's, else those detected by name.
 
     Parameters
     ----------
@@ -108,3 +108,20 @@ def joined_text(frame: pl.DataFrame, columns: Sequence[str]) -> list[str | None]
     cells = [frame[column].cast(pl.String, strict=False).to_list() for column in columns]
     joined = ("\n".join(cell for cell in row if cell) for row in zip(*cells, strict=True))
     return [text if text.strip() else None for text in joined]
+
+
+def column_names(frame: pl.DataFrame, *, header: bool) -> list[str]:
+    """Return the names that the first row gives the columns, or their numbers; the cells are text."""
+    numbers = column_numbers(frame.width)
+    if not header:
+        return numbers
+    names: list[str] = []
+    for number, cell in zip(numbers, frame.row(0), strict=True):
+        name = (cell or "").strip() or number
+        names.append(f"{name} ({number})" if name in names else name)
+    return names
+
+
+def column_numbers(width: int) -> list[str]:
+    """Return "1", "2" and so on, the names of columns without a header."""
+    return [str(number + 1) for number in range(width)]

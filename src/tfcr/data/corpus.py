@@ -79,7 +79,7 @@ def corpus_of_files(paths: Sequence[str | Path], options: ReadOptions) -> Corpus
     """Read labelled texts from files, each with its own columns."""
     labels = options.label_files
     if labels and len(labels) != len(paths):
-        raise DataError(f"found {len(paths)} files and {len(labels)} files of labels; expected as many of both")
+        raise DataError(f"found {len(paths)} files and {len(labels)} files of labels; expected the same number of each")
     tables, columns = [], []
     for number, path in enumerate(paths):
         with opened(path) as file:
@@ -194,5 +194,5 @@ def _content_notes(corpus: Corpus) -> list[str]:
     if all(isinstance(label, int | float) and not isinstance(label, bool) for label in corpus.labels):
         values = Counter(corpus.labels)
         shown = ", ".join(map(str, sorted(values)[:5])) + (", …" if len(values) > 5 else "")
-        notes.append(f"the labels are numbers ({shown}); each is taken as a class of its own")
+        notes.append(f"the labels are numbers ({shown}); each number is a class")
     return notes

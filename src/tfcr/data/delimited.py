@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from tfcr.data.columns import column_names, column_numbers
 from tfcr.data.encoding import DataFile, bare_lines, decode_chunks, encoding_of
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.streaming import Piece, row_end, text_pieces
@@ -28,7 +29,7 @@ def read_delimited(file: DataFile, options: ReadOptions, separator: str | None =
     Parameters
     ----------
     file, options
-        The file, and what is known of it.
+        The file, and the user's options.
     separator
         Of the format, if it has one; the user's goes first, and without either it is detected.
     """
@@ -130,7 +131,7 @@ def _read_regular(piece: Piece, separator: str, options: ReadOptions, width: int
             quote_char='"' if options.quoting else None,
             has_header=False,
             infer_schema=False,
-            schema=dict.fromkeys(_numbers(width), pl.String) if width else None,
+            schema=dict.fromkeys(column_numbers(width), pl.String) if width else None,
         )
     except pl.exceptions.PolarsError:
         return None
@@ -150,20 +151,4 @@ def _read_irregular(piece: Piece, name: str, separator: str, options: ReadOption
             )
         if row:
             rows.append((row + [None] * width)[:width])
-    return pl.DataFrame(rows, schema=dict.fromkeys(_numbers(width), pl.String), orient="row")
-
-
-def _numbers(width: int) -> list[str]:
-    return [str(number + 1) for number in range(width)]
-
-
-def column_names(frame: pl.DataFrame, *, header: bool) -> list[str]:
-    """Return the names that the first row gives the columns, or their numbers; the cells are text."""
-    numbers = _numbers(frame.width)
-    if not header:
-        return numbers
-    names: list[str] = []
-    for number, cell in zip(numbers, frame.row(0), strict=True):
-        name = (cell or "").strip() or number
-        names.append(f"{name} ({number})" if name in names else name)
-    return names
+    return pl.DataFrame(rows, schema=dict.fromkeys(column_numbers(width), pl.String), orient="row")

@@ -14,7 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from tfcr.data.delimited import column_names, read_delimited
+from tfcr.data.columns import column_names
+from tfcr.data.delimited import read_delimited
 from tfcr.data.encoding import DataFile, Encoding, bare_lines, decode, decode_chunks, detect_encoding, encoding_of
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.streaming import Piece, line_end, row_slices, text_pieces
@@ -64,7 +65,7 @@ def table_pieces(path: Path, options: ReadOptions, name: str = "") -> Iterator[T
     Parameters
     ----------
     path, options
-        Where it is, and what is known of it.
+        Its path, and the user's options.
     name
         What messages call it; the path if empty.
     """

@@ -26,7 +26,7 @@ def load_data(sources: Sequence[str], options: ReadOptions | None = None, path: 
     options
         What is known of files.
     path
-        Where the files of the named dataset are, if tfcr shall not look for them.
+        Path of the named dataset's files; searched for if omitted.
     """
     name, files = resolve_sources(sources, path)
     return load_dataset(name, path) if name else corpus_of_files(files, options or ReadOptions())

@@ -368,7 +368,7 @@ def _row_chunks(path: Path, words: list[bytes], vectors: NDArray[Any]) -> Iterat
         raise EmbeddingsError(f"{path} holds vectors of no dimensions; expected one or more")
     if len(words) != len(vectors):
         raise EmbeddingsError(
-            f"{path} holds {len(vectors)} vectors and its word list {len(words)} words; expected as many of both"
+            f"{path} holds {len(vectors)} vectors and its word list {len(words)} words; expected the same number"
         )
     per_chunk = max(1, CHUNK_BYTES // (4 * vectors.shape[1]))
     for first in range(0, len(words), per_chunk):
@@ -524,11 +524,22 @@ def _tensor_words(path: Path, tensors: Arrays) -> list[bytes]:
 
 
 def _write_glove(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    _refuse_words_with("\n", words, "GloVe text")
     with written_beside(path) as file:
         _write_rows(file, words, vectors)
 
 
+def _refuse_words_with(characters: str, words: Sequence[str], format_name: str) -> None:
+    """Raise EmbeddingsError for a word that could not be read back."""
+    held = next((word for word in words if any(character in word for character in characters)), None)
+    if held is not None:
+        raise EmbeddingsError(
+            f"the word {held!r} holds white space, which {format_name} cannot store; save as .safetensors"
+        )
+
+
 def _write_word2vec_text(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    _refuse_words_with(" \n", words, "word2vec text")
     with written_beside(path) as file:
         file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
         _write_rows(file, words, vectors)
@@ -540,11 +551,7 @@ def _write_rows(file: IO[bytes], words: Sequence[str], vectors: NDArray[np.float
 
 
 def _write_word2vec_binary(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
-    spaced = next((word for word in words if " " in word), None)
-    if spaced is not None:
-        raise EmbeddingsError(
-            f"the word {spaced!r} holds a space, which word2vec's binary format cannot store; save as .npy"
-        )
+    _refuse_words_with(" \n", words, "word2vec binary")
     with written_beside(path) as file:
         file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
         for word, vector in zip(words, vectors, strict=True):
@@ -555,6 +562,7 @@ def _write_npy(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -
     beside = path.with_suffix(".txt")
     if beside.exists() and not path.exists():
         raise EmbeddingsError(f"the word list of {path.name} would replace {beside}; choose another name")
+    _refuse_words_with("\n\r", words, "a word list")
     write_file(beside, "".join(f"{word}\n" for word in words).encode())
     with written_beside(path) as file:
         np.save(file, np.asarray(vectors, np.float32), allow_pickle=False)

@@ -164,7 +164,7 @@ def all_blocks(
 def own_blocks(
     weights: Weights, vectors: NDArray[np.float32] | None, names: Sequence[str], averaging: str, known: Known
 ) -> list[Block]:
-    """Return blocks of which each output sees its class's own, the unweighted mean, and its class's mass.
+    """Return blocks for outputs that each see their class's block, the unweighted mean and their class's mass.
 
     The cost per output does not grow with the number of classes. Two classes share one output, which sees the blocks of
     both. A scheme with one weight for all classes has a single block, seen with the mean.
@@ -189,8 +189,8 @@ def _mass_blocks(weights: Weights, names: Sequence[str], shared: bool) -> list[B
     ]
 
 
-BlockMaker = Callable[[Weights, NDArray[np.float32] | None, Sequence[str], str, Known], list[Block]]
-BLOCKS: dict[str, BlockMaker] = {"all": all_blocks, "own": own_blocks}
+BlockLayout = Callable[[Weights, NDArray[np.float32] | None, Sequence[str], str, Known], list[Block]]
+BLOCKS: dict[str, BlockLayout] = {"all": all_blocks, "own": own_blocks}
 
 
 def make_blocks(

@@ -28,7 +28,7 @@ def check_classes(classes: Labels) -> None:
 
 
 def check_seed(random_state: object) -> int | None:
-    """Return the seed if it is an integer, else None; raise InputError if it is no random_state."""
+    """Return the seed if it is an integer, else None; raise InputError for an invalid random_state."""
     try:
         check_random_state(random_state)
     except (TypeError, ValueError):
@@ -66,7 +66,7 @@ def vectors_of_words(embeddings: Embeddings, counts: ClassCounts) -> NDArray[np.
         )
     if coverage.tokens < LOW_COVERAGE:
         warnings.warn(
-            f"only {coverage.tokens:.0%} of the running words ({coverage.words:.0%} of the different ones) have a "
+            f"only {coverage.tokens:.0%} of the tokens ({coverage.words:.0%} of the distinct words) have a "
             f"vector in {embeddings.name}; vectors trained on these texts (embeddings='w2v') may do better",
             TfcrWarning,
             stacklevel=2,
@@ -78,8 +78,8 @@ def _warn_of_empty(documents: CountedDocuments, used: NDArray[np.int64]) -> None
     empty = used[documents.lengths[used] == 0]
     if len(empty):
         warnings.warn(
-            f"{len(empty)} of {len(used)} texts hold no word, the first is number {empty[0]} (counted from 0); "
-            "all that is learned from them is their label",
+            f"{len(empty)} of {len(used)} texts contain no words, the first is number {empty[0]} (counted from 0); "
+            "only their labels are used",
             TfcrWarning,
             stacklevel=2,
         )

@@ -34,7 +34,7 @@ class FoldBlocks(NamedTuple):
 
 
 def check_cross_fit(cross_fit: int) -> None:
-    """Raise InputError if it is no number of folds."""
+    """Raise InputError unless it is 0 or at least 2."""
     if isinstance(cross_fit, bool) or not isinstance(cross_fit, int | np.integer) or cross_fit < 0 or cross_fit == 1:
         raise InputError(f"found cross_fit={cross_fit!r}; expected a number of folds such as 5, or 0 for none")
 

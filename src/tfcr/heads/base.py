@@ -85,7 +85,7 @@ def make_targets(
 
 
 def check_class_weight(given: object) -> None:
-    """Raise InputError for what is no class_weight."""
+    """Raise InputError for an invalid class_weight."""
     if given is not None and given != "balanced" and not isinstance(given, Mapping):
         raise InputError(f"found class_weight={given!r}; expected 'balanced', None, or a dict from class to weight")
 
@@ -100,7 +100,7 @@ def _class_weights(
         return np.asarray(totals.sum() / (len(classes) * totals))
     unknown = [label for label in given if label not in set(classes.tolist())]
     if unknown:
-        raise InputError(f"found class_weight for {unknown[0]!r}, which is no class; classes: {classes.tolist()}")
+        raise InputError(f"found class_weight for {unknown[0]!r}; expected one of the classes {classes.tolist()}")
     weights = np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError(f"found class_weight={dict(given)!r}; expected numbers of at least 0")

@@ -22,7 +22,7 @@ EPOCHS = 5
 """Passes over the documents between two computations of the gap."""
 MAX_GAPS = 20
 OPERATIONS = 100_000_000
-"""Multiplications in one call of compiled code: few enough for Ctrl-C to be heard, enough to be worth a call."""
+"""Multiplications in one call of compiled code: few enough for Ctrl-C to act soon, enough to be worth a call."""
 
 
 def descend(

@@ -164,7 +164,7 @@ def _weighted_sum(fits: Sequence[FittedHead], factors: NDArray[np.float64], offs
 
 
 class _Stacking(NamedTuple):
-    """What out-of-fold scores tell.
+    """The result of stacking: picked heads, part weights, scales and offsets.
 
     Attributes
     ----------
@@ -185,14 +185,14 @@ class _Stacking(NamedTuple):
 def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int) -> _Stacking:
     targets = examples.targets
     folds = stacking_folds(examples, seed)
-    rehearsals = [OutOfFold(fit, folds) for fit in fits]
-    picked = [rehearsal.pick_head() for rehearsal in rehearsals]
+    out_of_fold = [OutOfFold(fit, folds) for fit in fits]
+    picked = [part.pick_head() for part in out_of_fold]
     heads = [fit.part.heads[number] for fit, number in zip(fits, picked, strict=True)]
     if not folds:
         return _Stacking(heads, np.ones(len(fits)), np.ones(len(fits)), np.zeros(targets.n_outputs))
     n_folds = len(folds) if len(fits) > 1 else min(OFFSET_FOLDS, len(folds))
     truth = targets.rows(np.concatenate(folds[:n_folds]))
-    scores = [rehearsal.scores(number, n_folds) for rehearsal, number in zip(rehearsals, picked, strict=True)]
+    scores = [part.scores(number, n_folds) for part, number in zip(out_of_fold, picked, strict=True)]
     scales = np.array([_standard_deviation(part) for part in scores])
     scaled = [part / scale for part, scale in zip(scores, scales, strict=True)]
     weights = learn_part_weights(scaled, truth)

@@ -27,8 +27,8 @@ Progress = Callable[[int, int], None]
 class ClassCounts:
     """How often each word occurs in each class, by occurrences and by documents.
 
-    What is known of all documents together is kept apart from the sums over classes: a class's complement is the
-    documents without it, whether or not documents have several labels.
+    Totals over all documents are stored separately from sums over classes: the complement of a class is the documents
+    without it, whether or not documents have several labels.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
     if targets.ndim != 1:
         raise InputError(f"found labels of shape {targets.shape}; expected one label for each text")
     if len(targets) != n_documents:
-        raise InputError(f"found {n_documents} texts and {len(targets)} labels; expected as many of both")
+        raise InputError(f"found {n_documents} texts and {len(targets)} labels; expected the same number of each")
     missing = _missing(targets)
     if missing is not None:
         raise InputError(f"label number {missing} (counted from 0) is missing; drop rows without a label first")

@@ -27,7 +27,7 @@ from tfcr.text.vocabulary import Vocabulary
 T = TypeVar("T", bound=np.generic)
 
 BATCH_CHARACTERS = 1 << 20
-"""Characters counted by one call of compiled code: few enough for the processor's cache and for Ctrl-C to be heard."""
+"""Characters counted by one call of compiled code: few enough for the processor's cache, and for Ctrl-C to act soon."""
 BATCH_WORDS = 1 << 17
 """Words of a long list looked up by one call."""
 MAX_DOCUMENTS = 1 << 30

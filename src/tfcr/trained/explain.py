@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tfcr.decision import Decision, Labels, best_class, class_scores
 from tfcr.errors import InputError
+from tfcr.kernels.actions import UNKNOWN_SYMBOL
 from tfcr.text.documents import count_terms, skipped_in_bigrams
 from tfcr.text.tokenizers import AnyTokenizer, Token, is_symbol, token_spans
 from tfcr.text.vocabulary import Vocabulary
@@ -133,7 +134,7 @@ def _spans_of_terms(
         spans.setdefault(number, []).append((token.start, token.end))
     if len(vocabulary.bigrams):
         skipped = skipped_in_bigrams(vocabulary, tokenizer)
-        unknown_skipped = skipped[-2]
+        unknown_skipped = skipped[UNKNOWN_SYMBOL]
         joined = [
             (number, token)
             for number, token in zip(numbers, tokens, strict=True)

@@ -1,6 +1,6 @@
 """Prediction by compiled code: from UTF-8 bytes to scores, batch by batch, on several threads.
 
-No string is made of any token and no matrix of any batch: the terms of a few documents are counted, scored and
+Tokens never become strings, and batches never become matrices: the terms of a few documents are counted, scored and
 forgotten. The scores are those of the word table, to the rounding of float32.
 
 How a table is packed, with lanes of 2 columns instead of 8, and two divisors: D0 divides the score columns a and b, D1

@@ -133,7 +133,7 @@ def _articles(member: Member) -> Iterator[dict[str, str]]:
             del done[:-1]
         parser.Parse(b"", True)
     except expat.ExpatError as error:
-        raise DataError(f"{member.where} is no XML, or truncated ({error}); get the file again") from None
+        raise DataError(f"{member.where} is not valid XML, or is truncated ({error}); get the file again") from None
     yield from done
 
 
