@@ -31,13 +31,13 @@ from scipy.special import rel_entr
 from systems import GLOVE, vector_file
 
 from tfcr import SCHEMES, ClassCounts, Embeddings, TfcrClassifier
-from tfcr.decision import Labels
 from tfcr.errors import TfcrWarning
 from tfcr.experiment import Reporter, Request, Results, TextSystem, VectorsChoice, open_results, run_experiment
 from tfcr.experiment.plan.parsing import parse_dataset
 from tfcr.experiment.results.statistics import corrected_resampled_t, holm
 from tfcr.features.parts import PARTS, Part, vector_blocks
 from tfcr.schemes import Scheme, Weights
+from tfcr.text.class_counts import Labels
 from tfcr.text.documents import CountedDocuments, count_terms
 
 Floats = NDArray[np.float64]

@@ -20,9 +20,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from tfcr import PRESETS, Embeddings
-from tfcr.decision import Labels, macro_f1_of_labels
+from tfcr.decision import macro_f1_of_labels
 from tfcr.experiment import System, TextSystem, resolve_system
 from tfcr.system.files import data_folders
+from tfcr.text.class_counts import Labels
 from tfcr.text.documents import count_terms
 from tfcr.text.tokenizers import TOKENIZERS
 

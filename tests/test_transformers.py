@@ -175,13 +175,13 @@ def test_no_word_has_a_vector(corpus: Corpus) -> None:
 
 def test_low_coverage_is_reported_and_the_work_goes_on(corpus: Corpus) -> None:
     few = Embeddings.from_arrays(["common1"], [[1, 0]])
-    with pytest.warns(TfcrWarning, match=r"only \d+% of the running words .* have a vector in arrays"):
+    with pytest.warns(TfcrWarning, match=r"only \d+% of the tokens .* have a vector in arrays"):
         WeightedEmbeddingVectorizer(embeddings=few).fit(corpus.texts, corpus.labels)
 
 
 def test_empty_documents_are_reported_and_the_work_goes_on(corpus: Corpus, vectors: Embeddings) -> None:
     texts, labels = [*corpus.texts, "", "?!"], [*corpus.labels, "class 0", "class 1"]
-    with pytest.warns(TfcrWarning, match="2 of 122 texts hold no word, the first is number 120"):
+    with pytest.warns(TfcrWarning, match="2 of 122 texts contain no words, the first is number 120"):
         features = WeightedEmbeddingVectorizer(embeddings=vectors).fit_transform(texts, labels)
     assert (features[-2:] == 0).all()
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tfcr.decision import Decision, Labels
+from tfcr.decision import Decision
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import InputError, ModelError, look_up
@@ -23,8 +23,9 @@ from tfcr.heads.stacking import PartToFit, fit_parts
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.hardware import memory_limit
+from tfcr.system.progress import Progress
 from tfcr.system.versions import recorded_versions
-from tfcr.text.class_counts import ClassCounts, Progress, check_labels, check_sample_weight
+from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.trained.explain import Explanation

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from tfcr.errors import InputError
+from tfcr.text.class_counts import Labels
 
-Labels = NDArray[Any]
-"""Labels as users give them: text, integers, floats or booleans."""
 ClassNumbers = NDArray[np.int64]
 """Labels as positions in the sorted classes."""
 Scores = NDArray[np.floating[Any]]
@@ -133,12 +132,13 @@ class Decision:
         winners: Labels = self.classes[best_class(scores)]
         return winners
 
-    def position(self, label: Any) -> int:
-        """Return the position of a label among the classes."""
-        found = np.flatnonzero(self.classes == label)
-        if not len(found):
-            raise InputError(f"unknown class {label!r}; known: {', '.join(map(str, self.classes.tolist()))}")
-        return int(found[0])
+
+def class_position(classes: Labels, label: Any) -> int:
+    """Return the position of a label among the classes."""
+    found = np.flatnonzero(classes == label)
+    if not len(found):
+        raise InputError(f"unknown class {label!r}; known: {', '.join(map(str, classes.tolist()))}")
+    return int(found[0])
 
 
 # how good decisions are --------------------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ from tfcr.decision import macro_f1_of_labels
 from tfcr.embeddings import Embeddings, embeddings_key
 from tfcr.errors import InputError
 from tfcr.features.checks import check_classes
-from tfcr.text.class_counts import Progress, check_labels
+from tfcr.system.progress import Progress
+from tfcr.text.class_counts import check_labels
 from tfcr.text.documents import CountedDocuments
 from tfcr.trained.model import TrainedModel
 

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from tfcr.data.columns import joined_text
-from tfcr.text.class_counts import Progress
+from tfcr.system.progress import Progress
 from tfcr.trained.model import TrainedModel
 
 BATCH = 20_000

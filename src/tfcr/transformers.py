@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from tfcr.decision import Labels
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import InputError
@@ -20,7 +19,7 @@ from tfcr.features.checks import check_classes, check_seed, class_names, count_c
 from tfcr.features.cross_fit import check_cross_fit, cross_fit_blocks
 from tfcr.features.parts import VectorSettings, vector_blocks
 from tfcr.schemes import Scheme, compute_weights, resolve_scheme
-from tfcr.text.class_counts import ClassCounts, check_labels, check_sample_weight
+from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 from tfcr.text.vocabulary import Vocabulary
@@ -284,8 +283,6 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         """Compute the weights from counted documents; return these, counted over the words that have a weight."""
         self.counts_, kept = count_classes(documents, labels, sample_weight, self.min_count)
         self.classes_ = self.counts_.classes
-        self.coverage_ = embeddings.coverage(self.counts_)
-        self.embeddings_name_ = embeddings.name
         self._vectors = vectors_of_words(embeddings, kept)
         documents = documents.over_words(self.counts_.occurs(self.min_count))
         self.vocabulary_ = documents.vocabulary

@@ -129,7 +129,7 @@ def test_tables_that_a_format_cannot_hold(
     nested.write_text('{"text": "w0_1", "tags": [1, 2]}\n' * 3)
     result = run("predict", model, nested, "-o", tmp_path / "out.csv")
     assert result.status == 2
-    assert "JSON lines can hold any table: -o FILE.jsonl" in result.err
+    assert "JSON lines hold anything: -o FILE.jsonl" in result.err
     mixed = tmp_path / "mixed.jsonl"
     mixed.write_text('{"text": "w0_1", "id": 1}\n' * 40 + '{"text": "w0_1", "id": "x"}\n' * 40)
     result = run("predict", model, mixed, "-o", tmp_path / "out.parquet")

@@ -2,11 +2,11 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-Progress = Callable[[int, int], None]
+from tfcr.system.progress import Progress
 
 
 def note(text: str) -> None:
@@ -54,15 +54,15 @@ def progress_bar(what: str, *, in_bytes: bool = False) -> Iterator[Progress]:
         BarColumn,
         DownloadColumn,
         MofNCompleteColumn,
-        Progress,
         TextColumn,
         TimeRemainingColumn,
         TransferSpeedColumn,
     )
+    from rich.progress import Progress as Bar
 
     shown = sys.stderr.isatty()  # a moving bar would fill a log file
     amounts = (DownloadColumn(), TransferSpeedColumn()) if in_bytes else (MofNCompleteColumn(),)
     columns = (TextColumn("{task.description}"), BarColumn(), *amounts, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown) as bar:
+    with Bar(*columns, console=Console(stderr=True), transient=True, disable=not shown) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

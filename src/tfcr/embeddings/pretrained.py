@@ -13,6 +13,7 @@ from tfcr.errors import DataError, DownloadError, EmbeddingsError, MissingExtraE
 from tfcr.system.archives import unpack_one
 from tfcr.system.download import Download, download
 from tfcr.system.files import fetched_folder, find_data, locked, looked_in, remember_path
+from tfcr.system.progress import Progress
 
 IN_DOMAIN = "w2v"
 """The name for word2vec trained on the user's own texts."""
@@ -187,7 +188,7 @@ def fetch_pretrained(
     path: str | Path | None = None,
     *,
     again: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Path:
     """Download the file of a model if it is missing, and return its path.
@@ -212,9 +213,7 @@ def fetch_pretrained(
     return file
 
 
-def _downloaded(
-    name: str, again: bool, progress: Callable[[int, int], None] | None, tell: Callable[[str], None] | None
-) -> Path:
+def _downloaded(name: str, again: bool, progress: Progress | None, tell: Callable[[str], None] | None) -> Path:
     """Download and unpack a model's file, one process at a time."""
     model, folder = PRETRAINED[name], fetched_folder() / FOLDER
     if model.download is None:
@@ -237,7 +236,7 @@ def _archive(name: str, wanted: Download, **how: Any) -> Path:
         raise DownloadError(f"{error}; or {by_hand}") from error
 
 
-def _unpack(name: str, archive: Path, target: Path, progress: Callable[[int, int], None] | None) -> None:
+def _unpack(name: str, archive: Path, target: Path, progress: Progress | None) -> None:
     """Unpack a model's file; keep the archive if other models are in it."""
     try:
         unpack_one(archive, target, progress)

@@ -17,7 +17,8 @@ from tfcr.embeddings.pretrained import IN_DOMAIN, PRETRAINED, find_pretrained, p
 from tfcr.embeddings.word2vec import train_word2vec
 from tfcr.errors import EmbeddingsError, InputError, look_up, unknown_name
 from tfcr.system.packed_strings import encode_words
-from tfcr.text.class_counts import ClassCounts, Progress
+from tfcr.system.progress import Progress
+from tfcr.text.class_counts import ClassCounts
 from tfcr.text.documents import check_texts
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.errors import EmbeddingsError, InputError
-from tfcr.text.class_counts import Progress
+from tfcr.system.progress import Progress
 from tfcr.text.tokenizers import AnyTokenizer, check_tokens, resolve_tokenizer
 
 LONGEST_SENTENCE = 10_000

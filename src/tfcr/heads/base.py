@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.decision import ClassNumbers, Labels, output_classes
+from tfcr.decision import ClassNumbers, output_classes
 from tfcr.errors import InputError
 from tfcr.features.blocks import Block, column_starts
 from tfcr.features.cross_fit import FoldBlocks
 from tfcr.features.matrix import Features, features_of_views
 from tfcr.system.hardware import memory_limit
+from tfcr.text.class_counts import Labels
 from tfcr.text.documents import CountedDocuments
 
 
@@ -57,7 +58,7 @@ class Targets:
         As in liblinear: with two classes, both have their class weight; with more, only the output's own class has,
         and the rest weigh 1.
         """
-        if self.n_classes == 2:
+        if self.n_outputs == 1:
             return self.document_weights()[:, None].astype(np.float32)
         own = self.labels[:, None] == np.array(list(outputs))
         weights = np.where(own, self.class_weight[list(outputs)], 1.0)

@@ -17,6 +17,7 @@ from typing import IO
 
 from tfcr.errors import DataError
 from tfcr.system.files import open_unpacked, written_beside
+from tfcr.system.progress import Progress
 
 CHUNK = 1 << 20
 MOST_UNPACKED = 4 << 30
@@ -202,7 +203,7 @@ def _first_line(error: BaseException) -> str:
 # unpacking one file --------------------------------------------------------------------------------------------------
 
 
-def unpack_one(archive: Path, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
+def unpack_one(archive: Path, target: Path, progress: Progress | None = None) -> None:
     """Unpack one file to `target` atomically: from a zip the file of the same name, or the content of a .gz or .bz2.
 
     No path in the archive decides where the file goes.

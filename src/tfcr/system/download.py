@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from tfcr.errors import DownloadError
 from tfcr.system.files import locked, write_file
+from tfcr.system.progress import Progress
 
 CHUNK = 1 << 18
 TIMEOUT = 30.0
@@ -30,7 +31,6 @@ TRIES = 5
 PAUSE = 1.0
 """Seconds before the second attempt; each later pause is twice as long."""
 
-Progress = Callable[[int, int], None]
 Tell = Callable[[str], None]
 
 

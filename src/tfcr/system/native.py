@@ -4,11 +4,11 @@ Importing this module imports numba, which takes longer than a small job; caller
 """
 
 import logging
-from collections.abc import Callable
 
 from tfcr.kernels import compiling
 from tfcr.system.files import kernel_cache
 from tfcr.system.hardware import in_parallel, n_threads
+from tfcr.system.progress import Progress
 
 _cache = kernel_cache()
 compiling.use_cache(_cache)  # must come before the first kernel is imported
@@ -43,7 +43,7 @@ CHUNKS = 16
 """Pieces of work per thread: small, so that Ctrl-C takes effect soon and threads finish at about the same time."""
 
 
-def in_threads(work: Callable[[int, int], None], size: int, threads: int | None = None) -> None:
+def in_threads(work: Progress, size: int, threads: int | None = None) -> None:
     """Call ``work(first, last)`` on several threads, for consecutive pieces of ``range(size)``.
 
     With 2 threads and size 100 there are 25 pieces of 4 items: ``work(0, 4)``, ``work(4, 8)``, …, ``work(96, 100)``.

@@ -4,7 +4,7 @@ Counts of two parts of a corpus add up to the counts of the whole, so that files
 cluster need nothing else.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,7 @@ from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
 Floats = NDArray[np.floating[Any]]
 Labels = NDArray[Any]
-
-Progress = Callable[[int, int], None]
-"""Called with the work done so far and the total."""
+"""Labels as users give them: text, integers, floats or booleans."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ Another kind of term, such as character n-grams, is another section after these.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -48,16 +49,26 @@ class Vocabulary:
     bigrams: NDArray[np.int32] = field(default_factory=lambda: NO_BIGRAMS)
 
     def __len__(self) -> int:
-        return self.n_words + len(self.bigrams)
+        return sum(self.section_sizes.values())
 
     @property
     def n_words(self) -> int:
         """The number of words, which is also the number of the first bigram."""
         return len(self.words)
 
+    @property
+    def section_sizes(self) -> dict[str, int]:
+        """The number of terms of each section, in order; a new kind of term is a new row here."""
+        return {"words": self.n_words, "bigrams": len(self.bigrams)}
+
     def section(self, name: str) -> slice:
-        """Return the term numbers of a section: ``words`` or ``bigrams``."""
-        return {"words": slice(0, self.n_words), "bigrams": slice(self.n_words, len(self))}[name]
+        """Return the term numbers of a section."""
+        ends = dict(zip(self.section_sizes, accumulate(self.section_sizes.values()), strict=True))
+        return slice(ends[name] - self.section_sizes[name], ends[name])
+
+    def section_of_terms(self) -> NDArray[np.int64]:
+        """Return the position of each term's section; (n_terms,)."""
+        return np.repeat(np.arange(len(self.section_sizes)), list(self.section_sizes.values()))
 
     @cached_property
     def names(self) -> list[str]:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.decision import Decision, Labels, best_class, class_scores
+from tfcr.decision import Decision, best_class, class_position, class_scores
 from tfcr.errors import InputError
 from tfcr.kernels.actions import UNKNOWN_SYMBOL
+from tfcr.text.class_counts import Labels
 from tfcr.text.documents import count_terms, skipped_in_bigrams
 from tfcr.text.tokenizers import AnyTokenizer, Token, is_symbol, token_spans
 from tfcr.text.vocabulary import Vocabulary
@@ -62,14 +63,14 @@ class Explanation:
 
     def contributions(self, label: Any = None) -> dict[str, float]:
         """Return what each term adds to the score of a class, by default the predicted one; largest first."""
-        number = self._position(self.label if label is None else label)
+        number = class_position(self.classes, self.label if label is None else label)
         found: dict[str, float] = {}
         for word in self.words:  # a tokeniser may give a word that is spelled like a bigram of two others
             found[word.word] = found.get(word.word, 0.0) + float(word.contributions[number])
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def __str__(self) -> str:
-        number = self._position(self.label)
+        number = class_position(self.classes, self.label)
         lines = [
             f"{self.label}  {self.scores[number]:+.3f}",
             f"  {self.baseline[number]:+.3f}  (no word)",
@@ -79,9 +80,6 @@ class Explanation:
         if self.unknown:
             lines.append(f"  not known: {', '.join(self.unknown)}")
         return "\n".join(lines)
-
-    def _position(self, label: Any) -> int:
-        return Decision(self.classes, "softmax").position(label)
 
 
 def explain_text(text: str, table: WordTable, decision: Decision, tokenizer: AnyTokenizer) -> Explanation:

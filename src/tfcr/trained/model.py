@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.decision import LINKS, Decision, Labels
+from tfcr.decision import LINKS, Decision
 from tfcr.errors import DamagedError, InputError, ModelError, look_up
 from tfcr.system.array_codec import Arrays
-from tfcr.text.class_counts import ClassCounts
-from tfcr.text.documents import CountedDocuments, check_texts
+from tfcr.text.class_counts import ClassCounts, Labels
+from tfcr.text.documents import CountedDocuments
 from tfcr.text.tokenizers import AnyTokenizer, resolve_tokenizer
 from tfcr.trained.card import model_card
 from tfcr.trained.codec import (
@@ -70,7 +70,7 @@ class TrainedModel:
 
     def score_texts(self, texts: Iterable[str]) -> TextScores:
         """Return the scores of texts, (n_documents, n_outputs), and the fraction of unknown tokens of each."""
-        return self.table.score_texts(check_texts(texts), self.tokenizer)
+        return self.table.score_texts(texts, self.tokenizer)
 
     def score_counted(self, documents: CountedDocuments) -> NDArray[np.float64]:
         """Return the scores of documents that are counted already, over any vocabulary; (n_documents, n_outputs).

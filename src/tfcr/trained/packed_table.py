@@ -147,9 +147,8 @@ def pack(table: WordTable) -> PackedTable:
 
 
 def _common_first(table: WordTable) -> NDArray[np.int64]:
-    """Return the terms in the order of their frequency; words before bigrams, so that sections stay."""
-    is_bigram = np.arange(len(table.vocabulary)) >= table.vocabulary.n_words
-    return np.lexsort((-table.frequencies, is_bigram))
+    """Return the terms of each section in the order of their frequency."""
+    return np.lexsort((-table.frequencies, table.vocabulary.section_of_terms()))
 
 
 class _Layout(NamedTuple):

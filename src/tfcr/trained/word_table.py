@@ -5,7 +5,7 @@ coefficients⟩. Scoring a document adds up rows of the table and divides by sum
 contribution of each term is exact, not estimated.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -81,7 +81,7 @@ class WordTable:
     frequencies: NDArray[np.float32]
     intercepts: NDArray[np.float64]
 
-    def score_texts(self, texts: Sequence[str], tokenizer: AnyTokenizer) -> TextScores:
+    def score_texts(self, texts: Iterable[str], tokenizer: AnyTokenizer) -> TextScores:
         """Return the scores of texts, and the fraction of unknown tokens."""
         checked = check_texts(texts)
         if worth_native_code(tokenizer, checked):

@@ -199,7 +199,7 @@ def kill_and_resume(data: Path, folder: Path, kills: int, processes: int) -> Non
 
 @pytest.mark.slow
 def test_many_kills(data: Path, tmp_path: Path) -> None:
-    kill_and_resume(data, tmp_path, kills=6, processes=2)
+    kill_and_resume(data, tmp_path, kills=15, processes=2)
 
 
 def test_what_a_killed_run_had_claimed_of_a_group_is_run(request_: Request, results: Results) -> None:

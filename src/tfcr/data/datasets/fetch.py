@@ -8,6 +8,7 @@ from tfcr.data.datasets.rows import Row
 from tfcr.errors import DataError, DownloadError, look_up
 from tfcr.system.download import download
 from tfcr.system.files import fetched_folder, find_data, looked_in, remember_path
+from tfcr.system.progress import Progress
 
 READY, DOWNLOADABLE, TO_BE_ASKED_FOR = "ready", "can be downloaded", "must be asked for"
 
@@ -53,7 +54,7 @@ def fetch_dataset(
     path: str | Path | None = None,
     *,
     again: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Path:
     """Get the files of a dataset, read its first document as a check, and return where they are.
@@ -91,9 +92,7 @@ def _check(name: str, place: Path) -> None:
         raise DataError(f"{place} holds no document with a text and a label of {name!r}; expected {files}")
 
 
-def _download(
-    name: str, again: bool, progress: Callable[[int, int], None] | None, tell: Callable[[str], None] | None
-) -> Path:
+def _download(name: str, again: bool, progress: Progress | None, tell: Callable[[str], None] | None) -> Path:
     dataset, folder = DATASETS[name], fetched_folder() / name
     if not dataset.downloads:
         raise DownloadError(f"{name!r} cannot be downloaded: {how_to_get(name)}")

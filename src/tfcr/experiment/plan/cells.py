@@ -12,7 +12,7 @@ from tfcr.experiment.plan.corpora import CorpusFacts, CorpusHandle, CorpusPlan
 from tfcr.experiment.plan.profiles import resolve_profile
 from tfcr.experiment.plan.request import DatasetChoice, Request, VectorsChoice, Word2Vec, dataset_tokenizer
 from tfcr.experiment.plan.systems import SchemeSystem, System, resolve_system
-from tfcr.experiment.plan.vectors import VectorFile, VectorsPlan, plan_vectors
+from tfcr.experiment.plan.vectors import VectorFacts, VectorsPlan, plan_vectors
 
 PROTOCOL = 1
 """Raised when the same settings would give other results, so that old results are not taken for new ones."""
@@ -165,7 +165,7 @@ def corpus_plans(request: Request) -> dict[CorpusPlan, str]:
 
 
 def plan_cells(
-    request: Request, corpora: Mapping[CorpusPlan, CorpusHandle], files: Mapping[str, VectorFile]
+    request: Request, corpora: Mapping[CorpusPlan, CorpusHandle], files: Mapping[str, VectorFacts]
 ) -> Iterator[Planned]:
     """Cross everything with everything, leaving out sizes that a dataset has not enough documents for."""
     for dataset in request.datasets:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from tfcr.classifier import TfcrClassifier
-from tfcr.decision import ClassNumbers, Labels
+from tfcr.decision import ClassNumbers
 from tfcr.embeddings import Embeddings
 from tfcr.errors import look_up
 from tfcr.experiment.plan.own_schemes import OwnScheme
 from tfcr.experiment.plan.profiles import Profile
 from tfcr.heads import resolve_head
 from tfcr.presets import PRESETS
+from tfcr.text.class_counts import Labels
 
 if TYPE_CHECKING:  # systems only call a fold's methods
     from tfcr.experiment.run.trial import Fold

@@ -9,7 +9,7 @@ from tfcr.system.artifacts import digest_of
 
 
 @dataclass(frozen=True)
-class VectorFile:
+class VectorFacts:
     """What is known about a file of vectors: the hash of its words and numbers, and how many there are."""
 
     digest: str
@@ -49,7 +49,7 @@ class VectorsPlan:
 
 
 def plan_vectors(
-    source: str, word2vec: Word2Vec, corpus: CorpusPlan, handle: CorpusHandle, file: VectorFile | None
+    source: str, word2vec: Word2Vec, corpus: CorpusPlan, handle: CorpusHandle, file: VectorFacts | None
 ) -> VectorsPlan:
     """Plan the vectors of a `file`, or of in-domain word2vec if it is None."""
     if file is not None:

@@ -9,7 +9,7 @@ from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.experiment.plan.cells import Cell, Planned, corpus_plans, plan_cells, shared_work, size_notes
 from tfcr.experiment.plan.corpora import CorpusHandle, CorpusPlan
 from tfcr.experiment.plan.request import W2V_SOURCES, Request
-from tfcr.experiment.plan.vectors import VectorFile
+from tfcr.experiment.plan.vectors import VectorFacts
 from tfcr.experiment.results.store import Results, Run
 from tfcr.experiment.run.corpora import PrepareCorpus
 from tfcr.experiment.run.processes import Finished, Note, Pool, Task, open_pool
@@ -128,7 +128,7 @@ def _prepare_corpora(request: Request, pool: Pool, reporter: Reporter) -> dict[C
     return dict(zip(plans, _all_of([PrepareCorpus(plan) for plan in plans], pool, reporter), strict=True))
 
 
-def _identify_files(request: Request, pool: Pool, reporter: Reporter) -> dict[str, VectorFile]:
+def _identify_files(request: Request, pool: Pool, reporter: Reporter) -> dict[str, VectorFacts]:
     sources = list(dict.fromkeys(row.source for row in request.embeddings if row.source != IN_DOMAIN))
     reporter.doing("looking at vectors")
     return dict(zip(sources, _all_of([IdentifyVectors(source) for source in sources], pool, reporter), strict=True))

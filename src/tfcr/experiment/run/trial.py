@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tfcr.decision import ClassNumbers, Labels, confusion_matrix, macro_f1
+from tfcr.decision import ClassNumbers, confusion_matrix, macro_f1
 from tfcr.embeddings import Embeddings
 from tfcr.errors import InputError
 from tfcr.experiment.plan.cells import Planned, Settings
@@ -21,7 +21,7 @@ from tfcr.experiment.run.corpora import PreparedCorpus, open_corpus
 from tfcr.experiment.run.features import FoldFeatures, count_training, weigh
 from tfcr.experiment.run.vectors import WordVectors, coverage, open_embeddings, open_vectors
 from tfcr.system.versions import recorded_versions
-from tfcr.text.class_counts import ClassCounts
+from tfcr.text.class_counts import ClassCounts, Labels
 
 Value = TypeVar("Value")
 

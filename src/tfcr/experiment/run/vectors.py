@@ -13,7 +13,7 @@ from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import EmbeddingsError
 from tfcr.experiment.plan.folds import Indices
 from tfcr.experiment.plan.request import Word2Vec
-from tfcr.experiment.plan.vectors import VectorFile, VectorsPlan
+from tfcr.experiment.plan.vectors import VectorFacts, VectorsPlan
 from tfcr.experiment.run.corpora import SECTION, PreparedCorpus, open_corpus, read_whole
 from tfcr.system.array_codec import read_strings, write_strings
 from tfcr.system.artifacts import (
@@ -33,12 +33,12 @@ class IdentifyVectors:
 
     source: str
 
-    def work(self) -> Iterator[VectorFile]:
+    def work(self) -> Iterator[VectorFacts]:
         """Yield what is known about them."""
         loaded = Embeddings.load(self.source)
         hashed = hashlib.sha256(np.ascontiguousarray(loaded.vectors).data)
         hashed.update(digest_of_strings(loaded.words).encode())
-        yield VectorFile(hashed.hexdigest()[:32], len(loaded), loaded.dimensions)
+        yield VectorFacts(hashed.hexdigest()[:32], len(loaded), loaded.dimensions)
 
 
 @dataclass(frozen=True)
