@@ -68,3 +68,9 @@ def vectors(corpus: Corpus) -> Embeddings:
 def plain_classifier(**parameters: Any) -> TfcrClassifier:
     """Return a classifier without stacking: one part, C = 1, the paper's blocks, unless other parameters are given."""
     return TfcrClassifier.from_preset("paper", **{"tokenizer": "words", **parameters})
+
+
+# for `make mutate`: few examples, and the same ones for every mutant
+settings.register_profile(
+    "mutate", deadline=None, max_examples=10, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)

@@ -13,29 +13,29 @@ from tfcr import SCHEMES, ClassCounts
 from tfcr.errors import InputError, UnknownNameError
 from tfcr.schemes import compute_weights, resolve_scheme, scheme_name
 
-Pairs = list[tuple[list[str], str]]
+Labelled = list[tuple[list[str], str]]
 CORPORA = st.lists(
     st.tuples(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), st.sampled_from("xyz")),
     min_size=2,
     max_size=15,
-).filter(lambda pairs: len({label for _, label in pairs}) > 1)
+).filter(lambda corpus: len({label for _, label in corpus}) > 1)
 
 
 class Naive:
     """Counts by looking through all documents anew for every question."""
 
-    def __init__(self, pairs: Pairs) -> None:
-        self.pairs = pairs
+    def __init__(self, corpus: Labelled) -> None:
+        self.corpus = corpus
 
     def occurrences(self, word: str | None = None, of: str | None = None, not_of: str | None = None) -> int:
         return sum(
             sum(word in (None, token) for token in tokens)
-            for tokens, label in self.pairs
+            for tokens, label in self.corpus
             if of in (None, label) and label != not_of
         )
 
     def documents(self, word: str | None = None, of: str | None = None) -> int:
-        return sum(of in (None, label) and (word is None or word in tokens) for tokens, label in self.pairs)
+        return sum(of in (None, label) and (word is None or word in tokens) for tokens, label in self.corpus)
 
     def p_class(self, word: str, label: str) -> float:
         return self.occurrences(word, of=label) / self.occurrences(of=label)
@@ -94,8 +94,8 @@ NAIVE: dict[str, Callable[[Naive, str, str], float]] = {
 }
 
 
-def counts_of(pairs: Pairs) -> ClassCounts:
-    return ClassCounts.from_texts([" ".join(tokens) for tokens, _ in pairs], [label for _, label in pairs])
+def counts_of(corpus: Labelled) -> ClassCounts:
+    return ClassCounts.from_texts([" ".join(tokens) for tokens, _ in corpus], [label for _, label in corpus])
 
 
 def test_every_scheme_has_its_formula_here() -> None:
@@ -104,20 +104,20 @@ def test_every_scheme_has_its_formula_here() -> None:
 
 @pytest.mark.parametrize("name", SCHEMES)
 @given(CORPORA)
-def test_scheme_equals_its_formula(name: str, pairs: Pairs) -> None:
-    counts = counts_of(pairs)
+def test_scheme_equals_its_formula(name: str, corpus: Labelled) -> None:
+    counts = counts_of(corpus)
     weights = SCHEMES[name](counts)
     assert weights.dtype == np.float32
     classes = counts.classes if weights.shape[1] > 1 else counts.classes[:1]
-    expected = [[NAIVE[name](Naive(pairs), word, label) for label in classes] for word in counts.words]
+    expected = [[NAIVE[name](Naive(corpus), word, label) for label in classes] for word in counts.words]
     np.testing.assert_allclose(weights, expected, rtol=1e-5, atol=1e-7)
 
 
 @given(CORPORA, st.floats(1, 5))
-def test_tftrr_takes_alpha(pairs: Pairs, alpha: float) -> None:
-    counts = counts_of(pairs)
+def test_tftrr_takes_alpha(corpus: Labelled, alpha: float) -> None:
+    counts = counts_of(corpus)
     weights = compute_weights(partial(SCHEMES["tftrr"], alpha=alpha), counts)
-    expected = [[naive_tftrr(Naive(pairs), w, c, alpha) for c in counts.classes] for w in counts.words]
+    expected = [[naive_tftrr(Naive(corpus), w, c, alpha) for c in counts.classes] for w in counts.words]
     np.testing.assert_allclose(weights, expected, rtol=1e-5, atol=1e-7)
 
 

@@ -224,7 +224,7 @@ def test_tables_are_covered_here() -> None:
 
 
 def test_counts_below_one_keep_their_sign() -> None:
-    """A matrix of shares, say, has counts whose logarithm is below -1."""
+    """A matrix of fractions, say, has counts whose logarithm is below -1."""
     counts = np.array([[0.1, 0.0, 1.0], [0.0, 0.2, 3.0]])
     transformer = WeightedEmbeddingTransformer(scheme="none", averaging="unit", min_count=0)
     found = transformer.fit_transform(counts, ["x", "y"])

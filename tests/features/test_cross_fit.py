@@ -1,4 +1,4 @@
-"""Documents held out, and vectors cross-fitted, against fits without them."""
+"""Folds, and cross-fitted vectors against fits without the documents of a fold."""
 
 from typing import Any
 
@@ -90,10 +90,10 @@ def test_what_is_no_number_of_folds_is_refused(cross_fit: object) -> None:
         plain_classifier(cross_fit=cross_fit).fit(TEXTS, LABELS)
 
 
-def test_more_folds_than_documents_hold_out_one_of_a_class_at_a_time() -> None:
+def test_more_folds_than_documents_leave_out_one_of_a_class_at_a_time() -> None:
     folds = stratified_folds(count_terms(TEXTS), np.array(LABELS), 10**9, 0)  # empty ones take neither time nor memory
-    held = [[LABELS[number] for number in fold if number != 3] for fold in folds]  # number 3 is a copy of number 1
-    assert sorted(map(sorted, held)) == [[0], [0, 1], [0, 1], [0, 1]]
+    left_out = [[LABELS[number] for number in fold if number != 3] for fold in folds]  # number 3 is a copy of number 1
+    assert sorted(map(sorted, left_out)) == [[0], [0, 1], [0, 1], [0, 1]]
 
 
 def test_cross_fitted_features_that_do_not_fit_are_refused() -> None:

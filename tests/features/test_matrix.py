@@ -1,6 +1,4 @@
-"""Features that are never made against the same ones held in memory."""
-
-import pickle
+"""Features computed on demand against the same ones in memory."""
 
 import numpy as np
 import pytest
@@ -10,10 +8,8 @@ from hypothesis import strategies as st
 
 from tests.conftest import random_corpus, random_vectors
 from tests.test_classifier import fitted
-from tfcr.errors import InputError
 from tfcr.features.blocks import AVERAGINGS, BLOCKS, document_vectors, make_blocks
 from tfcr.features.matrix import DenseFeatures, OnDemandFeatures, SparseFeatures, gram, scaled_features
-from tfcr.system.hardware import memory_limit, one_blas_thread
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.vocabulary import Vocabulary
 
@@ -24,7 +20,7 @@ COUNTS = st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=
 @pytest.mark.parametrize("averaging", AVERAGINGS)
 @pytest.mark.parametrize("with_vectors", [True, False])
 @given(rows=COUNTS, n_classes=st.integers(1, 3), seed=st.integers(0, 9))
-def test_computed_features_multiply_as_held_ones_do(
+def test_features_on_demand_multiply_as_those_in_memory(
     kind: str, averaging: str, with_vectors: bool, rows: list[list[int]], n_classes: int, seed: int
 ) -> None:
     random = np.random.default_rng(seed)
@@ -71,58 +67,3 @@ def test_little_memory_gives_the_same_model(head: str, blocks: str) -> None:
     frugal = fitted(corpus, vectors, head=head, blocks=blocks, max_memory=1)
     expected = plain.decision_function(corpus.texts)
     np.testing.assert_allclose(frugal.decision_function(corpus.texts), expected, atol=0.02 * abs(expected).max())
-
-
-def test_a_wrapped_head_needs_its_memory() -> None:
-    from sklearn.svm import LinearSVC
-
-    corpus = random_corpus(n_classes=3)
-    with pytest.raises(InputError, match=r"more than max_memory allows; the head LinearSVC\(\) needs them in memory"):
-        fitted(corpus, random_vectors(corpus), head=LinearSVC(), max_memory="1KB")
-
-
-def test_limits_of_memory() -> None:
-    assert memory_limit("4GB") == memory_limit("4 g") == memory_limit(4e9) == 4 * 10**9
-    assert memory_limit("1.5M") == 1_500_000
-    assert 10**8 < memory_limit() < 10**15
-    for wrong in ("much", "-1GB", 0, ""):
-        with pytest.raises(InputError, match="expected a number of bytes or a size such as '4GB'"):
-            memory_limit(wrong)
-
-
-def test_a_warm_start_finds_the_same_model() -> None:
-    corpus = random_corpus(n_classes=3)
-    vectors = random_vectors(corpus)
-    warm = fitted(corpus, vectors, C=1.0, warm_start=True).set_params(C=10.0).fit(corpus.texts, corpus.labels)
-    cold = fitted(corpus, vectors, C=10.0)
-    expected = cold.decision_function(corpus.texts)
-    np.testing.assert_allclose(warm.decision_function(corpus.texts), expected, atol=0.02 * abs(expected).max())
-    two = [label for label in corpus.labels if label != corpus.labels[0]]
-    texts = [text for text, label in zip(corpus.texts, corpus.labels, strict=True) if label != corpus.labels[0]]
-    assert len(warm.fit(texts, two).classes_) == 2  # other classes: nothing to start from
-
-
-def test_matrix_products_get_their_threads_back() -> None:
-    from threadpoolctl import threadpool_info
-
-    def threads() -> list[int]:
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
-
-    before = threads()
-    one, two = one_blas_thread(), one_blas_thread()
-    one.__enter__()
-    two.__enter__()
-    assert set(threads()) == {1}
-    one.__exit__(None, None, None)
-    assert set(threads()) == {1}
-    two.__exit__(None, None, None)
-    assert threads() == before
-
-
-def test_a_model_is_copied_without_what_can_be_made_again() -> None:
-    corpus = random_corpus(n_classes=3)
-    model = fitted(corpus, random_vectors(corpus))
-    before = len(pickle.dumps(model))
-    packed = model.table_._packed
-    assert len(pickle.dumps(model)) == before
-    assert len(packed.vocabulary) == len(pickle.loads(pickle.dumps(model)).table_.vocabulary)

@@ -60,17 +60,6 @@ def test_counts_can_be_left_out(model: TfcrClassifier, corpus: Corpus, tmp_path:
     assert load(tmp_path / "again").score(corpus.texts, corpus.labels) > 0.9
 
 
-def test_the_card_tells_what_and_how_good(model: TfcrClassifier, tmp_path: Path) -> None:
-    model.save(tmp_path / "model", scores={"macro-F1, 10 folds": 0.91234})
-    card = (tmp_path / "model" / "README.md").read_text("utf-8")
-    assert "| macro-F1, 10 folds | 0.912 |" in card
-    assert "120 documents" in card
-    assert "| class 0 | 40 |" in card
-    assert "| scheme | tfcr-log |" in card
-    model.save(tmp_path / "model")
-    assert "Not measured" in (tmp_path / "model" / "README.md").read_text("utf-8")
-
-
 def test_an_own_tokenizer_must_be_given_again(corpus: Corpus, vectors: Embeddings, tmp_path: Path) -> None:
     model = plain_classifier(embeddings=vectors, tokenizer=str.split).fit(corpus.texts, corpus.labels)
     model.save(tmp_path / "model")
