@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tfcr import Embeddings, TfcrClassifier
 from tfcr.data import Corpus, read_corpus
@@ -70,7 +70,13 @@ def plain_classifier(**parameters: Any) -> TfcrClassifier:
     return TfcrClassifier.from_preset("paper", **{"tokenizer": "words", **parameters})
 
 
-# for `make mutate`: few examples, and the same ones for every mutant
+# for `make mutate`: few examples, the same ones for every mutant, and no search for the smallest
 settings.register_profile(
-    "mutate", deadline=None, max_examples=10, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    "mutate",
+    deadline=None,
+    max_examples=10,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
 )

@@ -1,7 +1,7 @@
 """Mutate the modules that decide (see ``[tool.mutmut]``), and count the mutants that the tests kill.
 
-``python -m tests.mutate [PATTERN...]`` runs mutmut, for some mutants only if patterns such as ``tfcr.schemes*`` are given,
-prints a row per module and fails if fewer than 85 % of the mutants die. Survivors that change nothing stand in
+``python -P tests/mutate.py [PATTERN...]`` runs mutmut, for some mutants only if patterns such as ``tfcr.schemes*`` are
+given, prints a row per module and fails if fewer than 85 % of the mutants die. Survivors that change nothing stand in
 tests/mutants.md.
 """
 
