@@ -37,6 +37,8 @@ def test_a_single_output_speaks_for_its_class_and_against_the_other() -> None:
 def test_logits_of_a_single_output_differ_by_it() -> None:
     assert logits(np.array([[3.0]])).tolist() == [[-1.5, 1.5]]
     assert logits(np.array([[1.0, 2.0, 3.0]])).tolist() == [[1, 2, 3]]
+    assert logits(np.ones((5, 4, 1))).shape == (5, 4, 2)  # of several parts
+    assert logits(np.ones((5, 1, 3))).shape == (5, 1, 3)
 
 
 @pytest.mark.parametrize("offsets", [[0.5, 2.0], [0.0, 1.0, 2.0]])
@@ -117,13 +119,18 @@ def test_confusion_is_counted_by_true_and_predicted_class() -> None:
     assert confusion_matrix(true, predicted, 3).tolist() == sklearn_confusion(true, predicted).tolist()
     weights = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
     assert confusion_matrix(true, predicted, 3, weights).tolist() == [[1, 2, 0], [0, 4, 0], [8, 0, 16]]
-    assert confusion_matrix(true[:1], predicted[:1], 2).tolist() == [[1, 0], [0, 0]]  # a class may have no documents
+    assert confusion_matrix(true[:1], predicted[:1], 3).tolist() == [
+        [1, 0, 0],
+        [0] * 3,
+        [0] * 3,
+    ]  # classes without documents
 
 
 def test_macro_f1_is_the_mean_over_classes_with_documents() -> None:
     confusion = np.array([[2, 0, 1], [1, 0, 0], [0, 0, 0]])  # F1 is 2 · 2 / (3 + 3), and 0; the third has none
     assert macro_f1(confusion) == pytest.approx((2 / 3 + 0) / 2)
     assert macro_f1(confusion, np.array([True, False, True])) == pytest.approx(2 / 3)
+    assert macro_f1(confusion, np.array([True, True, False])) == pytest.approx(1 / 3)  # one document is enough
     assert macro_f1(confusion, np.array([False, False, True])) == 0
     assert macro_f1(np.zeros((2, 2))) == 0
 

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.heads.problems import as_documents, problem
+from tfcr.decision import LINKS, best_class
 from tfcr.errors import InputError, UnknownNameError
 from tfcr.features.blocks import Block
 from tfcr.features.matrix import DenseFeatures
@@ -39,3 +42,50 @@ def test_heads_that_cannot_be() -> None:
         resolve_head(DecisionTreeClassifier(), C=1.0).solve(DenseFeatures(features), targets, [0, 1, 2])
     with pytest.raises(InputError, match="found C=-1"):
         resolve_head("svm", C=-1).solve(DenseFeatures(features), targets, [0, 1, 2])
+
+
+LINK_OF_HEAD = {"lr": "sigmoid", "svm": "softmax", "ridge": "softmax"}
+
+
+@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_head_keeps_the_contract(name: str, n_classes: int) -> None:
+    features, y, targets = problem(n_classes)
+    head = resolve_head(name, C=1.0)
+    outputs = list(range(targets.n_outputs))
+    found = head.with_tolerance(1e-3).solve(DenseFeatures(features), targets, outputs)
+    assert found.coefficients.shape == (40, targets.n_outputs)
+    assert found.intercepts.shape == (targets.n_outputs,)
+    assert found.coefficients.dtype == found.intercepts.dtype == np.float64
+    assert found.link == LINK_OF_HEAD[name]
+    assert found.link in LINKS
+    scores = features[:, :-1] @ found.coefficients + found.intercepts
+    assert np.mean(best_class(scores) == y) > 1.3 / n_classes
+    one = head.solve(DenseFeatures(features), targets, outputs[-1:])  # the same output, fitted alone
+    similar = np.corrcoef(one.coefficients[:, 0], found.coefficients[:, -1])[0, 1]
+    assert similar > 0.99 if name != "ridge" else similar > 0.9  # ridge picks one strength for all outputs
+
+
+def test_what_heads_need_and_can_do() -> None:
+    heads = {name: resolve_head(name, C=1.0) for name in HEADS} | {"own": resolve_head(LinearSVC(), C=1.0)}
+    assert {name for name, head in heads.items() if head.has_strength} == {"lr", "svm"}
+    assert {name for name, head in heads.items() if head.takes_sparse} == {"lr", "svm", "own"}
+
+
+@pytest.mark.parametrize("C", [0, -1, np.inf, np.nan])
+@pytest.mark.parametrize("name", ["lr", "svm"])
+def test_c_must_be_a_number_above_zero(name: str, C: float) -> None:
+    with pytest.raises(InputError, match=f"^found C={C}; expected a number above 0$"):
+        resolve_head(name, C=C)
+
+
+def test_what_is_no_head_is_refused() -> None:
+    message = "found head=3; expected one of lr, svm, ridge, or a scikit-learn linear classifier"
+    with pytest.raises(InputError, match=f"^{message}$"):
+        resolve_head(3, C=1.0)
+    with pytest.raises(InputError, match=r"^found head=Ridge\(\); expected a scikit-learn linear classifier$"):
+        resolve_head(Ridge(), C=1.0)  # a regressor
+    with pytest.raises(InputError, match="expected one of lr, svm, ridge"):
+        resolve_head(type("Fits", (), {"fit": None})(), C=1.0)
+    with pytest.raises(InputError, match="expected one of lr, svm, ridge"):
+        resolve_head(type("HasParameters", (), {"get_params": None})(), C=1.0)
