@@ -190,7 +190,7 @@ class Rehearsed(OutOfFold):
 
 
 def rehearsed(quality: Sequence[float], n_folds: int = 2, size: int = 60) -> Rehearsed:
-    labels = np.arange(size * n_folds) % 3
+    labels = np.arange(size * max(1, n_folds)) % 3
     examples = Examples(one_word_each(np.zeros(len(labels), np.int64)), targets(labels))
     part = PartToFit("part", lambda documents, counts: [], [HEADS["svm"](1.0) for _ in quality])
     folds = np.split(np.arange(len(labels)), n_folds) if n_folds else []
@@ -201,10 +201,10 @@ def rehearsed(quality: Sequence[float], n_folds: int = 2, size: int = 60) -> Reh
     ("quality", "best", "asked"),
     [
         ([4, 3, 2, 1], 0, {2, 1, 0}),
-        ([1, 4, 3, 2], 1, {2, 1, 0, 3}),
+        ([1, 4, 3, 2], 1, {2, 1, 0}),
         ([1, 2, 4, 3], 2, {2, 1, 3}),
         ([1, 2, 3, 4], 3, {2, 1, 3}),
-        ([3, 1, 2], 1, {1, 0}),
+        ([3, 1, 4], 0, {1, 0}),  # two minima: the first found
         ([2, 2], 1, {1, 0}),
         ([1, 3], 1, {1, 0}),
         ([3, 1], 0, {1, 0}),
@@ -212,12 +212,10 @@ def rehearsed(quality: Sequence[float], n_folds: int = 2, size: int = 60) -> Reh
     ],
 )
 def test_the_search_for_a_strength_goes_where_the_loss_falls(quality: list[float], best: int, asked: set[int]) -> None:
-    """From the middle downwards while the loss falls, then upwards; [3, 1, 2] has two minima and is not looked at."""
-    if quality == [3, 1, 2]:
-        best, asked = 0, {0, 1}
+    """From the middle downwards while the loss falls, else upwards."""
     found = rehearsed(quality)
     assert found.pick_head() == best
-    assert asked <= {head for head, _ in found.asked}
+    assert {head for head, _ in found.asked} == asked
     assert len(found.asked) == len(set(found.asked))  # no loss is computed twice
 
 
