@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfcr.features import blocks
@@ -18,6 +18,7 @@ COUNTS = st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=
 @pytest.mark.parametrize("averaging", AVERAGINGS)
 @pytest.mark.parametrize("n_classes", [1, 3])
 @pytest.mark.parametrize("threads", [1, 3])
+@settings(max_examples=10)  # for each of 32 combinations
 @given(rows=COUNTS, seed=st.integers(0, 9))
 def test_document_vectors_are_those_of_the_plain_path(
     kind: str, averaging: str, n_classes: int, threads: int, rows: list[list[int]], seed: int
