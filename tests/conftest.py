@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 import tfcr
 from tests.file_server import running, server, small_newsgroups  # noqa: F401 - fixtures
@@ -80,3 +80,15 @@ def vectors(corpus: Corpus) -> Embeddings:
 def plain_classifier(**parameters: Any) -> TfcrClassifier:
     """Return a classifier without stacking: one part, C = 1, the paper's blocks, unless other parameters are given."""
     return TfcrClassifier.from_preset("paper", **{"tokenizer": "words", **parameters})
+
+
+# for `make mutate`: few examples, the same ones for every mutant, and no search for the smallest
+settings.register_profile(
+    "mutate",
+    deadline=None,
+    max_examples=10,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)

@@ -239,8 +239,8 @@ def test_a_seed_may_be_a_number_of_numpy(tmp_path: Path) -> None:
     corpus = random_corpus(60)
     seeds: list[Any] = [3, np.int64(3), 0]
     models = [plain_classifier(parts=["words", "bigrams"], embeddings=None, random_state=seed) for seed in seeds]
-    shares = [model.fit(corpus.texts, corpus.labels).part_weights_ for model in models]
-    assert shares[0] == shares[1] != shares[2]
+    weights = [model.fit(corpus.texts, corpus.labels).part_weights_ for model in models]
+    assert weights[0] == weights[1] != weights[2]
     models[1].save(tmp_path / "model")
     assert load(tmp_path / "model").random_state == 3
 
@@ -330,3 +330,32 @@ def test_callables_in_place_of_names(corpus: Corpus, vectors: Embeddings) -> Non
 def test_gensim_is_imported_only_to_train() -> None:
     code = "import sys, tfcr; print('gensim' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_a_class_of_one_document_is_learned() -> None:
+    corpus = random_corpus(60)
+    texts, labels = [*corpus.texts, "lonely words alone"], [*corpus.labels, "one"]
+    vectors = random_vectors(Corpus(texts, labels), 5)
+    model = plain_classifier(parts=["words", "vectors"], embeddings=vectors, blocks="own").fit(texts, labels)
+    assert model.predict(["lonely words alone"]).tolist() == ["one"]
+
+
+def test_a_warm_start_finds_the_same_model() -> None:
+    corpus = random_corpus(n_classes=3)
+    vectors = random_vectors(corpus)
+    warm = fitted(corpus, vectors, C=1.0, warm_start=True).set_params(C=10.0).fit(corpus.texts, corpus.labels)
+    cold = fitted(corpus, vectors, C=10.0)
+    expected = cold.decision_function(corpus.texts)
+    np.testing.assert_allclose(warm.decision_function(corpus.texts), expected, atol=0.02 * abs(expected).max())
+    two = [label for label in corpus.labels if label != corpus.labels[0]]
+    texts = [text for text, label in zip(corpus.texts, corpus.labels, strict=True) if label != corpus.labels[0]]
+    assert len(warm.fit(texts, two).classes_) == 2  # other classes: nothing to start from
+
+
+def test_a_model_is_copied_without_what_can_be_made_again() -> None:
+    corpus = random_corpus(n_classes=3)
+    model = fitted(corpus, random_vectors(corpus))
+    before = len(pickle.dumps(model))
+    packed = model.table_._packed
+    assert len(pickle.dumps(model)) == before
+    assert len(packed.vocabulary) == len(pickle.loads(pickle.dumps(model)).table_.vocabulary)

@@ -6,8 +6,8 @@ import pytest
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from tests.conftest import plain_classifier
-from tfcr import Embeddings
+from tests.conftest import plain_classifier, random_corpus
+from tfcr import Embeddings, TfcrClassifier
 from tfcr.data import Corpus
 from tfcr.errors import InputError
 from tfcr.evaluation import compare, cross_validate, evaluate, plan_folds, prepare, train_and_measure
@@ -38,6 +38,14 @@ def test_comparing_shows_progress_over_all(corpus: Corpus, vectors: Embeddings) 
     results = compare(models, corpus, folds=2, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]  # loaded vectors take no time
     assert results["none"].macro_f1 < results["tfcr"].macro_f1
+
+
+def test_models_of_different_parts_are_compared_each_on_what_it_needs(vectors: Embeddings) -> None:
+    corpus = random_corpus(60)
+    models = {name: TfcrClassifier.from_preset(name, embeddings=vectors) for name in ("fast", "best")}
+    found = compare(models, corpus, folds=2)
+    alone = cross_validate(models["best"], corpus, folds=2)
+    assert found["best"].fold_scores == alone.fold_scores
 
 
 def test_folds_that_cannot_be() -> None:

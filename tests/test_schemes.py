@@ -1,41 +1,44 @@
 """Each scheme against its formula, written out naively, word by word and class by class."""
 
 import math
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tfcr import SCHEMES, ClassCounts
 from tfcr.errors import InputError, UnknownNameError
-from tfcr.schemes import compute_weights, resolve_scheme, scheme_name
+from tfcr.schemes import _log, _ratio, compute_weights, resolve_scheme, scheme_name, top_weights
 
-Pairs = list[tuple[list[str], str]]
+Labelled = list[tuple[list[str], str]]
 CORPORA = st.lists(
     st.tuples(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), st.sampled_from("xyz")),
     min_size=2,
     max_size=15,
-).filter(lambda pairs: len({label for _, label in pairs}) > 1)
+).filter(lambda corpus: len({label for _, label in corpus}) > 1)
 
 
 class Naive:
     """Counts by looking through all documents anew for every question."""
 
-    def __init__(self, pairs: Pairs) -> None:
-        self.pairs = pairs
+    def __init__(self, corpus: Labelled) -> None:
+        self.corpus = corpus
 
     def occurrences(self, word: str | None = None, of: str | None = None, not_of: str | None = None) -> int:
         return sum(
             sum(word in (None, token) for token in tokens)
-            for tokens, label in self.pairs
+            for tokens, label in self.corpus
             if of in (None, label) and label != not_of
         )
 
     def documents(self, word: str | None = None, of: str | None = None) -> int:
-        return sum(of in (None, label) and (word is None or word in tokens) for tokens, label in self.pairs)
+        return sum(of in (None, label) and (word is None or word in tokens) for tokens, label in self.corpus)
 
     def p_class(self, word: str, label: str) -> float:
         return self.occurrences(word, of=label) / self.occurrences(of=label)
@@ -94,8 +97,8 @@ NAIVE: dict[str, Callable[[Naive, str, str], float]] = {
 }
 
 
-def counts_of(pairs: Pairs) -> ClassCounts:
-    return ClassCounts.from_texts([" ".join(tokens) for tokens, _ in pairs], [label for _, label in pairs])
+def counts_of(corpus: Labelled) -> ClassCounts:
+    return ClassCounts.from_texts([" ".join(tokens) for tokens, _ in corpus], [label for _, label in corpus])
 
 
 def test_every_scheme_has_its_formula_here() -> None:
@@ -104,20 +107,20 @@ def test_every_scheme_has_its_formula_here() -> None:
 
 @pytest.mark.parametrize("name", SCHEMES)
 @given(CORPORA)
-def test_scheme_equals_its_formula(name: str, pairs: Pairs) -> None:
-    counts = counts_of(pairs)
+def test_scheme_equals_its_formula(name: str, corpus: Labelled) -> None:
+    counts = counts_of(corpus)
     weights = SCHEMES[name](counts)
     assert weights.dtype == np.float32
     classes = counts.classes if weights.shape[1] > 1 else counts.classes[:1]
-    expected = [[NAIVE[name](Naive(pairs), word, label) for label in classes] for word in counts.words]
+    expected = [[NAIVE[name](Naive(corpus), word, label) for label in classes] for word in counts.words]
     np.testing.assert_allclose(weights, expected, rtol=1e-5, atol=1e-7)
 
 
 @given(CORPORA, st.floats(1, 5))
-def test_tftrr_takes_alpha(pairs: Pairs, alpha: float) -> None:
-    counts = counts_of(pairs)
+def test_tftrr_takes_alpha(corpus: Labelled, alpha: float) -> None:
+    counts = counts_of(corpus)
     weights = compute_weights(partial(SCHEMES["tftrr"], alpha=alpha), counts)
-    expected = [[naive_tftrr(Naive(pairs), w, c, alpha) for c in counts.classes] for w in counts.words]
+    expected = [[naive_tftrr(Naive(corpus), w, c, alpha) for c in counts.classes] for w in counts.words]
     np.testing.assert_allclose(weights, expected, rtol=1e-5, atol=1e-7)
 
 
@@ -163,6 +166,27 @@ def test_a_word_of_every_document_weighs_nothing_whatever_the_rounding(name: str
 def test_alpha_below_one_is_refused() -> None:
     with pytest.raises(InputError, match="found alpha=0.5 for tftrr; expected at least 1"):
         compute_weights(partial(SCHEMES["tftrr"], alpha=0.5), ClassCounts.from_texts(["a", "b"], ["x", "y"]))
+    compute_weights(partial(SCHEMES["tftrr"], alpha=1), ClassCounts.from_texts(["a", "b"], ["x", "y"]))
+
+
+def test_rounding_of_fractional_weights_leaves_no_trace_in_other_classes() -> None:
+    """.1 + .2 - .3 is not 0: a word of x alone must not seem to occur in y, ever so rarely."""
+    counts = ClassCounts.from_texts(["a", "a", "b"], ["x", "x", "y"])
+    rounded = replace(counts, word_occurrences=counts.word_occurrences * (1 + 1e-12))
+    for name in ("kld", "tftrr"):
+        np.testing.assert_allclose(SCHEMES[name](rounded), SCHEMES[name](counts), rtol=1e-6)
+
+
+def test_fewer_than_one_occurrence_in_all_count_as_one() -> None:
+    counts = ClassCounts.from_texts(["a", "b"], ["x", "y"], sample_weight=[0.25, 0.25])
+    assert SCHEMES["kld"](counts).tolist() == [[0, 0], [0, 0]]  # P(a|x) = 1, and P(a|y) = 0 is replaced by 1
+
+
+def test_division_by_zero_gives_zero_whatever_the_memory_held() -> None:
+    for function in (lambda zero: _ratio([1, 1, 1], zero), _log):
+        dirty = [np.full(3, 7.0) for _ in range(50)]
+        del dirty
+        assert function(np.zeros(3)).tolist() == [0, 0, 0]
 
 
 def test_unknown_scheme_lists_the_known() -> None:
@@ -172,14 +196,40 @@ def test_unknown_scheme_lists_the_known() -> None:
 
 def test_what_a_callable_returns_is_checked() -> None:
     counts = ClassCounts.from_texts(["a", "b"], ["x", "y"])
-    with pytest.raises(InputError, match=r"returned an array of shape \(3, 3\); expected \(2, 2\)"):
-        compute_weights(lambda counts: np.ones((3, 3), np.float32), counts)
     assert compute_weights(lambda counts: counts.documents, counts).tolist() == [[1, 0], [0, 1]]
-    with pytest.raises(InputError, match="negative, infinite or missing"):
-        compute_weights(lambda counts: np.full((2, 2), -1, np.float32), counts)
+    assert compute_weights(lambda counts: [[2], [0]], counts).dtype == np.float32
+
+    def own(value: float, shape: tuple[int, ...] = (2, 2)) -> NDArray[np.float64]:
+        return np.full(shape, value)
+
+    for shape in [(3, 3), (2, 3), (2,), (1, 2)]:
+        message = f"the scheme '<lambda>()' returned an array of shape {shape}; "
+        expected = "expected (2, 2), words by classes, or (2, 1)"
+        with pytest.raises(InputError, match=f"^{re.escape(message + expected)}$"):
+            compute_weights(lambda counts, shape=shape: own(1, shape), counts)
+    for wrong in (-1, np.inf, np.nan):
+        message = (
+            "the scheme '<lambda>()' returned negative, infinite or missing weights; expected numbers of at least 0"
+        )
+        with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+            compute_weights(lambda counts, wrong=wrong: own(wrong), counts)
 
 
 def test_names() -> None:
     assert scheme_name("tfcr") == "tfcr"
     assert scheme_name(partial(SCHEMES["tftrr"], alpha=2)) == "tftrr(alpha=2)"
     assert scheme_name(SCHEMES["tfcr"]) == "tfcr()"
+    assert scheme_name(partial(SCHEMES["tftrr"], alpha=2, beta=3)) == "tftrr(alpha=2, beta=3)"
+    assert scheme_name(Naive([])) == "Naive()"  # type: ignore[arg-type]  # an object that can be called, say
+
+
+def test_the_heaviest_words_of_each_class_come_first() -> None:
+    counts = ClassCounts.from_texts(["a a b", "a c", "b d", "d"], ["x", "x", "y", "y"])
+    found = top_weights("tfcr", counts, 2)
+    assert list(found) == ["x", "y"]
+    assert [word for word, _ in found["x"]] == ["a", "c"]  # 3/5, and 1/5 · 1
+    assert [word for word, _ in found["y"]] == ["d", "b"]  # 2/3, and 1/3 · 1/2
+    assert [weight for _, weight in found["y"]] == pytest.approx([2 / 3, 1 / 6])
+    assert type(found["x"][0][1]) is float
+    assert top_weights("none", counts, 2) == {"all": [("a", 1.0), ("b", 1.0)]}  # of equal weights, the first words
+    assert len(top_weights("tfidf", counts, 9)["all"]) == 4

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -57,11 +58,10 @@ def naive_vector(
     return row
 
 
-@pytest.mark.parametrize(("scheme", "averaging"), list(itertools.product(SCHEMES, AVERAGINGS)))
-@given(st.lists(st.lists(st.sampled_from(["w0_1", "w1_2", "common3", "common4", "new", "a"]), max_size=8), max_size=5))
-def test_features_equal_a_plain_loop(scheme: str, averaging: str, documents: list[list[str]]) -> None:
+@cache
+def fitted_vectorizer(scheme: str, averaging: str) -> tuple[WeightedEmbeddingVectorizer, dict[tuple[str, str], float]]:
+    """Return a vectorizer, and the weight of each word in each class; fitted once for all examples."""
     corpus = random_corpus(40)
-    vectors = random_vectors(corpus)
     counts = ClassCounts.from_texts(corpus.texts, corpus.labels)
     weights = SCHEMES[scheme](counts)
     classes = counts.classes.tolist() if weights.shape[1] > 1 else ["all"]
@@ -70,15 +70,24 @@ def test_features_equal_a_plain_loop(scheme: str, averaging: str, documents: lis
         for row, word in enumerate(counts.words)
         for column, label in enumerate(classes)
     }
-    vectorizer = WeightedEmbeddingVectorizer(embeddings=vectors, scheme=scheme, averaging=averaging)
-    vectorizer.fit(corpus.texts, corpus.labels)
+    vectorizer = WeightedEmbeddingVectorizer(embeddings=random_vectors(corpus), scheme=scheme, averaging=averaging)
+    return vectorizer.fit(corpus.texts, corpus.labels), table
+
+
+@pytest.mark.parametrize(("scheme", "averaging"), list(itertools.product(SCHEMES, AVERAGINGS)))
+@given(st.lists(st.lists(st.sampled_from(["w0_1", "w1_2", "common3", "common4", "new", "a"]), max_size=8), max_size=5))
+def test_features_equal_a_plain_loop(scheme: str, averaging: str, documents: list[list[str]]) -> None:
+    vectorizer, table = fitted_vectorizer(scheme, averaging)
+    classes = list(dict.fromkeys(label for _, label in table))
     found = vectorizer.transform([" ".join(tokens) for tokens in documents])
+    vectors = vectorizer.embeddings
+    assert isinstance(vectors, Embeddings)
     expected = [naive_vector(tokens, table, vectors, classes, averaging) for tokens in documents]
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, np.reshape(expected, found.shape), rtol=1e-5, atol=1e-5)
 
 
-def test_own_blocks_add_the_mean_and_the_share_of_the_weight(corpus: Corpus, vectors: Embeddings) -> None:
+def test_own_blocks_add_the_mean_and_the_mass_of_each_class(corpus: Corpus, vectors: Embeddings) -> None:
     settings: dict[str, Any] = {"embeddings": vectors, "scheme": "tfcr-log"}
     every = WeightedEmbeddingVectorizer(**settings).fit_transform(corpus.texts, corpus.labels)
     mean = WeightedEmbeddingVectorizer(embeddings=vectors, scheme="none").fit_transform(corpus.texts, corpus.labels)
@@ -224,7 +233,7 @@ def test_tables_are_covered_here() -> None:
 
 
 def test_counts_below_one_keep_their_sign() -> None:
-    """A matrix of shares, say, has counts whose logarithm is below -1."""
+    """A matrix of fractions, say, has counts whose logarithm is below -1."""
     counts = np.array([[0.1, 0.0, 1.0], [0.0, 0.2, 3.0]])
     transformer = WeightedEmbeddingTransformer(scheme="none", averaging="unit", min_count=0)
     found = transformer.fit_transform(counts, ["x", "y"])

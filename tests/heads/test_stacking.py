@@ -1,6 +1,8 @@
-"""Several parts in one score: each against scikit-learn, their weights, and the one table that they become."""
+"""Stacking: part weights, picked strengths, folds, the class offset."""
 
-from pathlib import Path
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -8,18 +10,30 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.feature_extraction.text import TfidfVectorizer
+from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
-from sklearn.svm import LinearSVC
 
-from tests.conftest import plain_classifier, random_corpus
-from tfcr import Embeddings, TfcrClassifier, load
-from tfcr.errors import InputError, UnknownNameError
-from tfcr.evaluation import compare, cross_validate
-from tfcr.heads.base import Examples, Targets
-from tfcr.heads.stacking import FOLDS, _macro_f1, learn_part_weights, stacking_folds, tune_class_offset
-from tfcr.text.documents import CountedDocuments
+from tests.conftest import random_corpus
+from tfcr import ClassCounts
+from tfcr.features.matrix import score_blocks
+from tfcr.features.parts import PARTS, VectorSettings
+from tfcr.heads import HEADS, fit_head, stacking
+from tfcr.heads.base import Examples, FittedHead, Targets
+from tfcr.heads.stacking import (
+    FOLDS,
+    OutOfFold,
+    PartToFit,
+    _macro_f1,
+    _PartFit,
+    _stacking_loss,
+    _weighted_sum,
+    fit_parts,
+    learn_part_weights,
+    stacking_folds,
+    tune_class_offset,
+)
+from tfcr.text.documents import CountedDocuments, count_terms
 from tfcr.text.vocabulary import Vocabulary
 
 
@@ -27,41 +41,6 @@ def targets(labels: Any) -> Targets:
     numbers = np.asarray(labels)
     n_classes = int(numbers.max()) + 1
     return Targets(numbers, n_classes, np.ones(len(numbers)), np.ones(n_classes))
-
-
-def vectors_for(texts: list[str], seed: int = 0) -> Embeddings:
-    words = sorted({word for text in texts for word in text.split()})
-    return Embeddings.from_arrays(words, np.random.default_rng(seed).normal(size=(len(words), 5)))
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_words_are_tf_idf_with_linear_svc(n_classes: int) -> None:
-    corpus = random_corpus(200, n_classes=n_classes)
-    texts, labels = list(corpus.texts), np.array(corpus.labels)
-    model = plain_classifier(parts=["words"], embeddings=None, class_weight=None).fit(texts, labels)
-    tfidf = TfidfVectorizer(sublinear_tf=True, token_pattern=r"\w+")
-    svc = LinearSVC(dual=False, tol=1e-8).fit(tfidf.fit_transform(texts), labels)
-    expected = svc.decision_function(tfidf.transform(texts))
-    np.testing.assert_allclose(model.decision_function(texts), expected, atol=2e-2)
-    np.testing.assert_array_equal(model.predict(texts), svc.predict(tfidf.transform(texts)))
-
-
-@pytest.mark.parametrize("parts", [["words", "vectors"], ["bigrams"], ["words", "bigrams", "vectors"]])
-@pytest.mark.parametrize("blocks", ["all", "own"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_what_the_words_add_adds_up_to_the_score(n_classes: int, blocks: str, parts: list[str], tmp_path: Path) -> None:
-    corpus = random_corpus(150, n_classes=n_classes)
-    texts = list(corpus.texts)
-    model = plain_classifier(parts=parts, embeddings=vectors_for(texts), blocks=blocks, C=None)
-    model.fit(texts, corpus.labels)
-    for text in [*texts[:5], texts[0] * 3, "", "never seen"]:
-        told = model.explain(text)
-        added = told.baseline + sum((word.contributions for word in told.words), np.zeros(n_classes))
-        np.testing.assert_allclose(added, told.scores, atol=1e-4)
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    np.testing.assert_array_equal(again.decision_function(texts), model.decision_function(texts))
-    assert again.part_weights_ == model.part_weights_
 
 
 def test_a_part_that_knows_nothing_gets_no_weight() -> None:
@@ -98,6 +77,14 @@ def test_the_class_offset_favours_rare_classes_where_that_helps() -> None:
     assert tune_class_offset(scores, alike, alike).tolist() == [0]
 
 
+def test_class_weights_of_the_user_s_own_get_no_offset() -> None:
+    random = np.random.default_rng(3)
+    labels = np.where(random.uniform(size=2000) < 0.1, 1, 0)
+    scores = (np.where(labels, 1.0, -1.0) + random.normal(size=2000) - 2)[:, None]
+    own = Targets(labels, 2, np.ones(2000), np.array([1.0, 20.0]))
+    assert tune_class_offset(scores, own, own).tolist() == [0]
+
+
 def one_word_each(words: Any) -> CountedDocuments:
     """Return documents of one word, given by its number: those of the same word are copies."""
     matrix = sp.csr_array(np.eye(int(np.max(words)) + 1, dtype=np.int32)[words])
@@ -109,9 +96,7 @@ DOCUMENTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 12)), min_size=
 
 
 @given(DOCUMENTS, st.integers(0, 9))
-def test_every_class_stays_in_training_and_copies_together_whatever_is_held_out(
-    given: list[tuple[int, int]], seed: int
-) -> None:
+def test_every_class_stays_in_training_and_duplicates_in_one_fold(given: list[tuple[int, int]], seed: int) -> None:
     words = [word for _, word in given]
     numbers = np.unique([label for label, _ in given], return_inverse=True)[1]
     folds = stacking_folds(Examples(one_word_each(words), targets(numbers)), seed)
@@ -134,58 +119,324 @@ def test_folds_are_as_even_as_scikit_learns() -> None:
     assert ours == theirs
 
 
+def test_the_last_fold_that_is_used_fills_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = Examples(one_word_each(np.arange(100)), targets(np.arange(100) % 2))
+    for limit, expected in [(10_000, 5), (100, 5), (81, 5), (80, 4), (41, 3), (40, 2), (1, 1)]:
+        monkeypatch.setattr(stacking, "MAX_OUT_OF_FOLD", limit)
+        assert [len(fold) for fold in stacking_folds(examples, 0)] == [20] * expected
+    assert not np.array_equal(stacking_folds(examples, 1)[0], stacking_folds(examples, 0)[0])
+
+
+# part weights ------------------------------------------------------------------------------------------------------
+
+
+def weighted_targets() -> Targets:
+    return Targets(np.array([0, 2, 1]), 3, np.array([1.0, 2.0, 1.0]), np.array([1.0, 5.0, 2.0]))
+
+
+def test_the_loss_of_part_weights_is_the_weighted_mean_of_log_likelihoods() -> None:
+    truth = weighted_targets()
+    stacked = np.random.default_rng(0).normal(size=(2, 3, 3))
+    part_weights = np.array([0.5, 2.0])
+    document_weights = np.array([1 * 1, 2 * 2, 1 * 5]) / 10
+    expected = 1e-3 * (0.25 + 4)
+    for document, label in enumerate(truth.labels):
+        scores = 0.5 * stacked[0, document] + 2 * stacked[1, document]
+        expected -= document_weights[document] * math.log(np.exp(scores[label]) / np.exp(scores).sum())
+    loss, gradient = _stacking_loss(part_weights, stacked, truth)
+    assert loss == pytest.approx(expected)
+    for part in range(2):
+        step = np.eye(2)[part] * 1e-6
+        change = (
+            _stacking_loss(part_weights + step, stacked, truth)[0]
+            - _stacking_loss(part_weights - step, stacked, truth)[0]
+        )
+        assert gradient[part] == pytest.approx(change / 2e-6, rel=1e-4)
+
+
+def test_class_weights_decide_which_part_counts() -> None:
+    """The first part knows the first class only, the second part the second class only."""
+    labels = np.array([0, 1] * 50)
+    noise = np.random.default_rng(0).normal(size=(100, 1)) / 2
+    parts = [np.where(labels == 0, -2.0, 0.0)[:, None] + noise, np.where(labels == 1, 2.0, 0.0)[:, None] + noise]
+    first = learn_part_weights(parts, Targets(labels, 2, np.ones(100), np.array([20.0, 1.0])))
+    second = learn_part_weights(parts, Targets(labels, 2, np.ones(100), np.array([1.0, 20.0])))
+    assert first[0] > 2 * first[1]
+    assert second[1] > 2 * second[0]
+
+
+def test_parts_that_all_mislead_count_the_same() -> None:
+    labels = np.array([0, 1, 2] * 10)
+    wrong = -5.0 * np.eye(3)[labels]
+    assert learn_part_weights([wrong, wrong * 2], targets(labels)).tolist() == [1, 1]
+    assert learn_part_weights([-wrong, wrong * 2], targets(labels))[1] == 0
+
+
+# picking a strength ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rehearsed(OutOfFold):
+    """Out-of-fold scores that are as good as `quality` says of each head."""
+
+    quality: tuple[float, ...] = ()
+    asked: list[tuple[int, int]] = field(default_factory=list)
+
+    def scores(self, head: int, n_folds: int) -> NDArray[np.float64]:
+        self.asked.append((head, n_folds))
+        labels = self.fit.examples.targets.labels[np.concatenate(self.folds[:n_folds])]
+        noise = np.random.default_rng(0).normal(size=(len(labels), 3))
+        return np.asarray(1000 * (self.quality[head] * np.eye(3)[labels] + noise))
+
+
+def rehearsed(quality: Sequence[float], n_folds: int = 2, size: int = 60) -> Rehearsed:
+    labels = np.arange(size * max(1, n_folds)) % 3
+    examples = Examples(one_word_each(np.zeros(len(labels), np.int64)), targets(labels))
+    part = PartToFit("part", lambda documents, counts: [], [HEADS["svm"](1.0) for _ in quality])
+    folds = np.split(np.arange(len(labels)), n_folds) if n_folds else []
+    return Rehearsed(_PartFit(part, examples, 10**9, 0), folds, quality=tuple(quality))
+
+
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("quality", "best", "asked"),
     [
-        ({"parts": []}, r"found parts=\[\]; expected a list of one or more of vectors, words, bigrams"),
-        ({"parts": "words"}, "found parts='words'; expected a list"),
-        ({"embeddings": None}, "found embeddings=None and no part but 'vectors'"),
-        ({"parts": ["words"], "head": "ridge"}, "found head='ridge' for words"),
+        ([4, 3, 2, 1], 0, {2, 1, 0}),
+        ([1, 4, 3, 2], 1, {2, 1, 0}),
+        ([1, 2, 4, 3], 2, {2, 1, 3}),
+        ([1, 2, 3, 4], 3, {2, 1, 3}),
+        ([3, 1, 4], 0, {1, 0}),  # two minima: the first found
+        ([2, 2], 1, {1, 0}),
+        ([1, 3], 1, {1, 0}),
+        ([3, 1], 0, {1, 0}),
+        ([2, 2, 2], 1, {1, 0, 2}),
     ],
 )
-def test_what_cannot_be_is_refused(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        plain_classifier(**parameters).fit(["a b", "c d"], [0, 1])
+def test_the_search_for_a_strength_goes_where_the_loss_falls(quality: list[float], best: int, asked: set[int]) -> None:
+    """From the middle downwards while the loss falls, else upwards."""
+    found = rehearsed(quality)
+    assert found.pick_head() == best
+    assert {head for head, _ in found.asked} == asked
+    assert len(found.asked) == len(set(found.asked))  # no loss is computed twice
 
 
-def test_class_weights_of_the_user_s_own_get_no_offset() -> None:
-    random = np.random.default_rng(3)
-    labels = np.where(random.uniform(size=2000) < 0.1, 1, 0)
-    scores = (np.where(labels, 1.0, -1.0) + random.normal(size=2000) - 2)[:, None]
-    own = Targets(labels, 2, np.ones(2000), np.array([1.0, 20.0]))
-    assert tune_class_offset(scores, own, own).tolist() == [0]
+def test_a_single_head_or_no_folds_need_no_search() -> None:
+    alone = rehearsed([1])
+    assert alone.pick_head() == 0
+    assert alone.asked == []
+    without = rehearsed([1, 2, 3], n_folds=0)
+    assert without.pick_head() == 1
+    assert without.asked == []
 
 
-def test_models_of_different_parts_are_compared_each_on_what_it_needs() -> None:
-    corpus = random_corpus(60)
-    vectors = vectors_for(list(corpus.texts))
-    models = {name: TfcrClassifier.from_preset(name, embeddings=vectors) for name in ("fast", "best")}
-    found = compare(models, corpus, folds=2)
-    alone = cross_validate(models["best"], corpus, folds=2)
-    assert found["best"].fold_scores == alone.fold_scores
+def test_two_folds_pick_a_head_unless_one_is_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacking, "MIN_PICKING_DOCUMENTS", 60)
+    assert rehearsed([1, 2], n_folds=3, size=60).n_picking == 1
+    assert rehearsed([1, 2], n_folds=3, size=59).n_picking == 2
+    assert rehearsed([1, 2], n_folds=1, size=59).n_picking == 1
+    few = rehearsed([1, 2, 3], n_folds=3, size=30)
+    few.pick_head()
+    assert {n_folds for _, n_folds in few.asked} == {2}
 
 
-def test_an_unknown_part_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match="unknown part 'word'; known: vectors, words, bigrams"):
-        plain_classifier(parts=["word"]).fit(["a b", "c d"], [0, 1])
+def word_part(heads: Sequence[Any], **settings: Any) -> PartToFit:
+    return PartToFit(
+        "words", PARTS["words"].block_maker(VectorSettings(None, [], "none", "all", "sum")), heads, **settings
+    )
 
 
-def test_a_class_of_one_document_is_learned() -> None:
-    corpus = random_corpus(60)
-    texts, labels = [*corpus.texts, "lonely words alone"], [*corpus.labels, "one"]
-    model = plain_classifier(parts=["words", "vectors"], embeddings=vectors_for(texts), blocks="own").fit(texts, labels)
-    assert model.predict(["lonely words alone"]).tolist() == ["one"]
+def corpus_examples(n_documents: int = 60, n_classes: int = 3) -> tuple[Examples, ClassCounts]:
+    corpus = random_corpus(n_documents, n_classes)
+    documents = count_terms(corpus.texts, bigrams=True)
+    labels = np.unique(corpus.labels, return_inverse=True)[1]
+    counts = ClassCounts.from_documents(documents.only_words(), labels)
+    return Examples(documents, targets(labels)), counts
 
 
-def test_bigrams_are_tf_idf_of_bigrams_with_linear_svc() -> None:
-    corpus = random_corpus(300)
-    texts, labels = list(corpus.texts), np.array(corpus.labels)
-    model = plain_classifier(parts=["bigrams"], embeddings=None, class_weight=None).fit(texts, labels)
-    words = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\w+").fit(texts)
-    held = np.asarray((words.transform(texts) > 0).sum(axis=0)).ravel()
-    kept = [term for term, number in words.vocabulary_.items() if " " not in term or held[number] >= 2]
-    tfidf = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\w+", sublinear_tf=True, vocabulary=kept)
-    svc = LinearSVC(dual=False, tol=1e-8).fit(tfidf.fit_transform(texts), labels)
-    assert sorted(model.table_.vocabulary.names) == sorted(kept)
-    expected = svc.decision_function(tfidf.transform(texts))
-    np.testing.assert_allclose(model.decision_function(texts), expected, atol=2e-2)
+def test_no_fit_is_done_twice_and_each_is_done_without_its_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples, _ = corpus_examples()
+    heads = [HEADS["svm"](C) for C in (0.1, 1.0)]
+    part = word_part(heads)
+    folds = stacking_folds(examples, 0)
+    rehearsal = OutOfFold(_PartFit(part, part.select(examples), 10**9, 0), folds)
+    fits: list[int] = []
+    fit_without = _PartFit.fit_without
+
+    def counted(self: _PartFit, fold: NDArray[np.int64], head: Any) -> Any:
+        fits.append(len(fold))
+        assert head.tolerance == stacking.PICKING_TOLERANCE
+        return fit_without(self, fold, head)
+
+    monkeypatch.setattr(_PartFit, "fit_without", counted)
+    two = rehearsal.scores(1, 2)
+    three = rehearsal.scores(1, 3)
+    assert len(fits) == 3
+    np.testing.assert_array_equal(three[: len(two)], two)
+    assert len(two) == len(folds[0]) + len(folds[1])
+    # the same by hand, for the first fold
+    rest = np.setdiff1d(np.arange(60), folds[0])
+    words = part.select(examples)
+    blocks = part.make_blocks(words.documents.rows(rest), lambda: pytest.fail("words need no counts"))
+    fitted = fit_head(heads[1].with_tolerance(stacking.PICKING_TOLERANCE), words.rows(rest), blocks)
+    document = words.documents.rows(folds[0])
+    expected = score_blocks(document, blocks, fitted.coefficients, fitted.means, fitted.intercepts)
+    np.testing.assert_allclose(two[: len(folds[0])], expected, rtol=1e-5)
+
+
+# the sum of the parts ----------------------------------------------------------------------------------------------
+
+
+def test_the_sum_of_parts_is_one_head_over_all_columns() -> None:
+    one = FittedHead(np.ones((2, 3)), np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.25]), "sigmoid")
+    two = FittedHead(np.full((1, 3), 5.0), np.array([10.0, 20.0, 30.0]), np.array([0.75]), "softmax")
+    found = _weighted_sum([one, two], np.array([2.0, 0.1]), np.array([0.0, 1.0, -1.0]))
+    assert found.coefficients.tolist() == [[2] * 3, [2] * 3, [0.5] * 3]
+    assert found.intercepts.tolist() == [2 + 1, 4 + 2 + 1, 6 + 3 - 1]
+    assert found.means.tolist() == [0.5, 0.25, 0.75]
+    assert found.link == "multinomial"
+
+
+def test_a_part_sees_bigrams_only_if_it_uses_them() -> None:
+    examples, _ = corpus_examples()
+    assert len(examples.documents.vocabulary.bigrams) > 0
+    assert len(word_part([]).select(examples).documents.vocabulary.bigrams) == 0
+    assert word_part([], uses_bigrams=True).select(examples) is examples
+
+
+def test_a_single_part_with_a_single_head_is_not_stacked() -> None:
+    examples, counts = corpus_examples()
+    part = word_part([HEADS["svm"](1.0)])
+    start = FittedHead(np.zeros((1, 1)), np.zeros(1), np.zeros(1), "softmax")  # of another shape
+    found = fit_parts([part], examples, counts, max_memory=10**9, start=start)
+    words = part.select(examples)
+    expected = fit_head(HEADS["svm"](1.0), words, found.blocks)
+    np.testing.assert_array_equal(found.fitted.coefficients, expected.coefficients)
+    assert found.fitted.link == "softmax"
+    assert found.part_weights == {"words": 1.0}
+    assert not found.uses_bigrams
+
+
+def test_stacked_parts_score_as_the_weighted_sum_of_their_fits() -> None:
+    examples, counts = corpus_examples(90)
+    words, bigrams = word_part([HEADS["svm"](1.0)]), word_part([HEADS["svm"](C) for C in (0.1, 1.0)], uses_bigrams=True)
+    parts = [words, replace(bigrams, name="bigrams")]
+    found = fit_parts(parts, examples, counts, max_memory=10**9, seed=1)
+    assert list(found.part_weights) == ["words", "bigrams"]
+    assert all(weight >= 0 for weight in found.part_weights.values())
+    assert found.fitted.link == "multinomial"
+    used = [part for part in parts if found.part_weights[part.name]]
+    assert found.uses_bigrams == any(part.uses_bigrams for part in used)
+    assert len(found.blocks) == len(used)
+    # by hand: out-of-fold scores of each part with its best head, divided by their standard deviation
+    folds = stacking_folds(examples, 1)
+    truth = examples.targets.rows(np.concatenate(folds))
+    rehearsals = [OutOfFold(_PartFit(part, part.select(examples), 10**9, 1), folds) for part in parts]
+    picked = [rehearsal.pick_head() for rehearsal in rehearsals]
+    scores = [rehearsal.scores(number, 5) for rehearsal, number in zip(rehearsals, picked, strict=True)]
+    scales = [part.std() for part in scores]
+    scaled = [part / scale for part, scale in zip(scores, scales, strict=True)]
+    weights = learn_part_weights(scaled, truth)
+    assert list(found.part_weights.values()) == pytest.approx(weights.tolist(), rel=1e-6)
+    offsets = tune_class_offset(weights[0] * scaled[0] + weights[1] * scaled[1], truth, examples.targets)
+    column = 0
+    intercepts = offsets
+    for part, number, weight, scale in zip(parts, picked, weights, scales, strict=True):
+        if not weight:
+            continue
+        selected = part.select(examples)
+        blocks = part.make_blocks(selected.documents, lambda: counts)
+        fitted = fit_head(part.heads[number].with_tolerance(stacking.PART_TOLERANCE), selected, blocks)
+        rows = slice(column, column + len(fitted.coefficients))
+        np.testing.assert_allclose(
+            found.fitted.coefficients[rows], fitted.coefficients * weight / scale, rtol=1e-4, atol=1e-7
+        )
+        intercepts = intercepts + fitted.intercepts * weight / scale
+        column = rows.stop
+    np.testing.assert_allclose(found.fitted.intercepts, intercepts, rtol=1e-4, atol=1e-6)
+
+
+def test_a_part_of_no_weight_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples, counts = corpus_examples()
+    parts = [word_part([HEADS["svm"](1.0)]), replace(word_part([HEADS["lr"](1.0)], uses_bigrams=True), name="bigrams")]
+    monkeypatch.setattr(stacking, "learn_part_weights", lambda scores, truth: np.array([2.0, 0.0]))
+    found = fit_parts(parts, examples, counts, max_memory=10**9)
+    assert found.part_weights == {"words": 2.0, "bigrams": 0.0}
+    assert len(found.blocks) == 1
+    assert not found.uses_bigrams
+    assert len(found.fitted.coefficients) == examples.documents.vocabulary.n_words
+
+
+def test_documents_that_are_in_no_fold_give_every_part_the_same_weight() -> None:
+    texts = ["a b", "c d"]  # the only documents of their classes
+    documents = count_terms(texts)
+    examples = Examples(documents, targets([0, 1]))
+    parts = [word_part([HEADS["svm"](1.0)] * 3), replace(word_part([HEADS["lr"](1.0)]), name="more")]
+    found = fit_parts(parts, examples, ClassCounts.from_documents(documents, np.array([0, 1])), max_memory=10**9)
+    assert found.part_weights == {"words": 1, "more": 1}
+    assert np.isfinite(found.fitted.coefficients).all()
+
+
+def test_one_part_with_several_heads_learns_its_offset_from_two_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples, counts = corpus_examples()
+    seen: list[int] = []
+    tune = stacking.tune_class_offset
+
+    def counted(scores: NDArray[np.float64], truth: Targets, training: Targets) -> Any:
+        seen.append(len(scores))
+        assert len(truth.labels) == len(scores)
+        return tune(scores, truth, training)
+
+    monkeypatch.setattr(stacking, "tune_class_offset", counted)
+    part = word_part([HEADS["svm"](C) for C in (0.1, 1.0, 10.0)])
+    fit_parts([part], examples, counts, max_memory=10**9)
+    fit_parts([part, part], examples, counts, max_memory=10**9)
+    folds = stacking_folds(examples, 0)
+    assert seen == [len(folds[0]) + len(folds[1]), 60]
+
+
+def test_a_cross_fitted_part_is_fitted_on_blocks_of_other_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples, counts = corpus_examples()
+    given: list[Any] = []
+    fit = stacking.fit_head
+
+    def recorded(head: Any, examples: Any, blocks: Any, max_memory: Any, start: Any, fold_blocks: Any) -> Any:
+        given.append((len(fold_blocks), max_memory, start))
+        return fit(head, examples, blocks, max_memory, start, fold_blocks)
+
+    monkeypatch.setattr(stacking, "fit_head", recorded)
+    for cross_fit in (0, 4):
+        fit_parts([word_part([HEADS["svm"](1.0)], cross_fit=cross_fit)], examples, counts, max_memory=12345678)
+    assert given == [(0, 12345678, None), (4, 12345678, None)]
+
+
+# class offset ------------------------------------------------------------------------------------------------------
+
+
+def test_the_offset_is_the_multiple_of_the_log_frequency_that_pays_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine documents to one; without an offset all go to the first class, the second is 1 short of it."""
+    labels = np.array([0] * 9 + [1])
+    truth = Targets(labels, 2, np.ones(10), np.array([10 / 18, 10 / 2]))
+    scores = np.where(labels, -1.0, -3.0)[:, None]
+    log_frequency = math.log(1) - math.log(9)
+    [offset] = tune_class_offset(scores, truth, truth)
+    tried = [multiple for multiple in stacking.OFFSETS if scores[-1, 0] + multiple * log_frequency > 0]
+    assert offset == pytest.approx(max(tried) * log_frequency)  # the smallest one in size that is enough
+    monkeypatch.setattr(stacking, "OFFSET_COST", 10.0)
+    assert tune_class_offset(scores, truth, truth).tolist() == [0]  # nothing gains that much
+
+
+def test_offsets_of_several_classes_add_up_to_zero() -> None:
+    labels = np.repeat([0, 1, 2], [60, 30, 10])
+    weight = 100 / (3 * np.bincount(labels))
+    truth = Targets(labels, 3, np.ones(100), weight)
+    scores = np.eye(3)[labels] + np.array([1.0, 0.5, 0.0]) + np.random.default_rng(0).normal(size=(100, 3)) / 2
+    offsets = tune_class_offset(scores, truth, truth)
+    assert offsets.shape == (3,)
+    assert offsets.sum() == pytest.approx(0, abs=1e-9)
+    assert offsets[0] < offsets[1] < offsets[2]
+
+
+def test_sample_weights_count_in_the_offset() -> None:
+    truth = Targets(np.array([0, 1]), 2, np.array([3.0, 1.0]), np.ones(2))
+    scores = np.array([[1.0], [1.0]])
+    assert _macro_f1(scores, truth) == pytest.approx((0 + 2 * 1 / (1 + 4)) / 2)
+    assert _macro_f1(-scores, truth) == pytest.approx((2 * 3 / (3 + 4) + 0) / 2)

@@ -17,25 +17,25 @@ WORDS = st.sampled_from(["a", "b", "c", "dd", "é", "字"])
 DOCUMENTS = st.lists(st.tuples(st.lists(WORDS, max_size=6).map(" ".join), st.sampled_from("xyz")), max_size=12)
 
 
-def counted(pairs: list[tuple[str, str]]) -> ClassCounts:
-    return ClassCounts.from_texts([text for text, _ in pairs], [label for _, label in pairs])
+def counted(labelled: list[tuple[str, str]]) -> ClassCounts:
+    return ClassCounts.from_texts([text for text, _ in labelled], [label for _, label in labelled])
 
 
 @given(DOCUMENTS)
-def test_counts_equal_naive_counting(pairs: list[tuple[str, str]]) -> None:
+def test_counts_equal_naive_counting(labelled: list[tuple[str, str]]) -> None:
     occurrences: Counter[tuple[str, str]] = Counter()
     documents: Counter[tuple[str, str]] = Counter()
-    for text, label in pairs:
+    for text, label in labelled:
         occurrences.update((word, label) for word in text.split())
         documents.update((word, label) for word in set(text.split()))
-    counts = counted(pairs)
+    counts = counted(labelled)
     for row, word in enumerate(counts.words):
         for column, label in enumerate(counts.classes):
             assert counts.occurrences[row, column] == occurrences[word, label]
             assert counts.documents[row, column] == documents[word, label]
         assert counts.word_occurrences[row] == sum(occurrences[word, label] for label in "xyz")
         assert counts.word_documents[row] == sum(documents[word, label] for label in "xyz")
-    assert counts.n_documents == len(pairs)
+    assert counts.n_documents == len(labelled)
     assert counts.n_occurrences == counts.class_occurrences.sum() == sum(occurrences.values())
     assert list(counts.words) == sorted({word for word, _ in occurrences})
 

@@ -1,17 +1,15 @@
-"""Counted documents: words and bigrams, against scikit-learn and a naive count; compiled code against plain."""
+"""Counted documents: words and bigrams, against scikit-learn and a naive count."""
 
 from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import plain_classifier
 from tfcr.text.documents import count_terms, skipped_in_bigrams
-from tfcr.text.native_counts import BigramLexicon, ByteCounter, Lexicon, TermMerger, number_tokens
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
 
@@ -61,39 +59,6 @@ def test_a_vocabulary_with_bigrams_of_symbols_is_counted_as_it_was_made() -> Non
     assert not skipped_in_bigrams(vocabulary, TOKENIZERS["symbols"]).any()
 
 
-@given(TEXTS, st.integers(1, 2))
-def test_compiled_code_finds_the_same_words(texts: list[str], threads: int) -> None:
-    words, numbers, lengths = number_tokens(texts, TOKENIZERS["symbols"], threads)
-    documents = [TOKENIZERS["symbols"](text) for text in texts]
-    assert list(words) == sorted(set().union(*documents))
-    assert [words[number] for number in numbers] == [token for tokens in documents for token in tokens]
-    assert lengths.tolist() == list(map(len, documents))
-
-
-@given(TEXTS, TEXTS)
-def test_compiled_code_finds_the_same_terms(texts: list[str], others: list[str]) -> None:
-    symbols = TOKENIZERS["symbols"]
-    known = count_terms(texts, symbols, bigrams=True).vocabulary
-    plain = count_terms(others, symbols, known)
-    counter = ByteCounter(symbols, Lexicon.of(known.words), merging=False, keeping=True)
-    merger = TermMerger(BigramLexicon.of(known, symbols))
-    for _ in range(2):  # a second batch is counted as the first one is
-        for batch in counter.count(others):
-            merged = merger.merge(batch)
-            matrix = sp.csr_array((merged.counts, merged.words, merged.starts), plain.matrix.shape)
-            np.testing.assert_array_equal(matrix.toarray(), plain.matrix.toarray())
-            assert batch.lengths.tolist() == plain.lengths.tolist()
-
-
-def test_many_tokens_are_numbered_by_compiled_code_as_by_plain_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["so good!", "so good so", "x so, good y"] * 3
-    plain = count_terms(texts, "symbols", bigrams=True)
-    monkeypatch.setattr("tfcr.text.documents.MIN_NATIVE_CHARACTERS", 0)
-    fast = count_terms(texts, "symbols", bigrams=True)
-    assert fast.vocabulary.names == plain.vocabulary.names
-    np.testing.assert_array_equal(fast.matrix.toarray(), plain.matrix.toarray())
-
-
 def test_a_word_with_a_space_is_not_the_bigram_that_is_spelled_like_it() -> None:
     texts = ["new york|city|new|york|a", "new york|city|new|york|b", "x|y|new|york|city", "x|y|z|city"] * 3
     model = plain_classifier(parts=["bigrams"], embeddings=None, tokenizer=lambda text: text.split("|"))
@@ -109,12 +74,3 @@ def test_a_word_with_a_space_is_not_the_bigram_that_is_spelled_like_it() -> None
     assert sum(told.contributions().values()) + told.baseline[0 if told.label == "p" else 1] == pytest.approx(
         told.scores.max(), abs=1e-5
     )
-
-
-def test_longer_documents_of_nothing_but_symbols_and_letters_fit() -> None:
-    counter = ByteCounter(TOKENIZERS["symbols"], None)
-    for size in (20_000, 39_000, 200_000):
-        batch = counter.count_bytes(np.frombuffer(b"a." * size, np.uint8), np.array([0, 2 * size]))
-        assert batch.lengths.tolist() == [2 * size]
-        assert batch.counts.tolist() == [size, size]
-        assert len(counter.sizes) >= 2 * size

@@ -99,7 +99,7 @@ def test_hangul_jamo_compose() -> None:
         ("new\u200bline", "new line"),
     ],
 )
-def test_signs_cut_scripts_without_spaces(text: str, expected: str) -> None:
+def test_symbols_cuts_scripts_without_spaces(text: str, expected: str) -> None:
     assert TOKENIZERS["symbols"](text) == expected.split(" ")
     assert [token for token, _, _ in TOKENIZERS["symbols"].spans(text)] == expected.split(" ")
 
@@ -113,7 +113,7 @@ NAMES_ALONE = re.compile(
 NAMES_OF_WORDS = re.compile("LATIN|GREEK|CYRILLIC|HANGUL|DEVANAGARI|TIBETAN|BOPOMOFO|YI |FULLWIDTH|DIGIT|PUNCTUATION")
 
 
-def test_signs_knows_the_scripts_by_their_names() -> None:
+def test_symbols_knows_the_scripts_by_their_names() -> None:
     alone = set(np.flatnonzero(TOKENIZERS["symbols"].actions() == ALONE).tolist())
     for code in range(sys.maxunicode + 1):
         character, name = chr(code), unicodedata.name(chr(code), "")

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save
 
-from tests.conftest import plain_classifier, random_corpus
-from tests.heads.test_stacking import vectors_for
+from tests.conftest import plain_classifier, random_corpus, random_vectors
 from tests.trained.test_format import KEPT_MODELS
 from tfcr import load
 from tfcr.errors import InputError, ModelError
@@ -24,7 +23,9 @@ def test_the_fast_path_of_prediction_is_the_plain_one() -> None:
     corpus = random_corpus(300)
     texts = [*corpus.texts, "", "never seen", "w0_1 w0_1 never w0_1 w0_1"]
     parts = ["words", "bigrams", "vectors"]
-    model = plain_classifier(parts=parts, embeddings=vectors_for(texts), blocks="own").fit(corpus.texts, corpus.labels)
+    model = plain_classifier(parts=parts, embeddings=random_vectors(corpus, 5), blocks="own").fit(
+        corpus.texts, corpus.labels
+    )
     assert len(model.table_.vocabulary.bigrams) > 0
     plain = model.table_.score_texts(texts, TOKENIZERS["words"])
     fast = model.table_._packed.score_texts(texts, TOKENIZERS["words"])

@@ -1,0 +1,126 @@
+"""The SVM by dual coordinate descent against its optimum."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tests.heads.problems import STRENGTHS_OF_C, objective, problem
+from tfcr.features.matrix import DenseFeatures, SparseFeatures
+from tfcr.heads import dual_descent, newton
+from tfcr.heads.dual_descent import descend
+from tfcr.heads.newton import squared_hinge_loss
+
+KINDS: dict[str, Callable[[NDArray[np.float32]], DenseFeatures | SparseFeatures]] = {
+    "dense": DenseFeatures,
+    "sparse": lambda features: SparseFeatures(sp.csr_array(features)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+@pytest.mark.parametrize("C", STRENGTHS_OF_C)
+def test_the_descent_knows_how_far_it_is_from_the_optimum(C: float, kind: Any) -> None:
+    features, _, targets = problem(4)
+    signs, weights = targets.signs(range(4)), np.float32(C) * targets.one_vs_rest_weights(range(4))
+    coefficients, finished = descend(kind(features), signs, weights, tolerance=1e-4)
+    found = objective("svm", C, features, targets, range(4), coefficients.astype(np.float64))
+    nothing, nowhere = np.zeros_like(coefficients), np.zeros(4, np.bool_)
+    optimum = newton.minimise(squared_hinge_loss, DenseFeatures(features), signs, weights, nothing, nowhere)
+    best = objective("svm", C, features, targets, range(4), optimum.astype(np.float64))
+    assert (found[finished] <= best[finished] * (1 + 2e-4)).all()
+    assert finished.all() if C <= 1 else True
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_threads_and_pieces_change_nothing(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    features, _, targets = problem(4, n=60, columns=8)
+    signs, weights = targets.signs(range(4)), targets.one_vs_rest_weights(range(4))
+    monkeypatch.setattr(dual_descent, "n_threads", lambda: 1)
+    expected, finished = descend(kind(features), signs, weights, 1e-3)
+    assert finished.all()
+    assert expected.shape == (9, 4)
+    assert expected.dtype == np.float32
+    monkeypatch.setattr(dual_descent, "n_threads", lambda: 3)
+    monkeypatch.setattr(dual_descent._SparseDescent, "outputs_per_thread", 2)
+    np.testing.assert_array_equal(descend(kind(features), signs, weights, 1e-3)[0], expected)
+    monkeypatch.setattr(dual_descent, "OPERATIONS", 10 * 9 * 4)  # ten documents at a time, about
+    np.testing.assert_array_equal(descend(kind(features), signs, weights, 1e-3)[0], expected)
+
+
+def test_outputs_are_split_between_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bounds(kind: str, n_outputs: int) -> list[tuple[int, int]]:
+        features, ones = np.ones((3, 2), np.float32), np.ones((3, n_outputs), np.float32)
+        made = dual_descent._DenseDescent if kind == "dense" else dual_descent._SparseDescent
+        return made(KINDS[kind](features), ones, ones).bounds  # type: ignore[arg-type]
+
+    monkeypatch.setattr(dual_descent, "n_threads", lambda: 2)
+    assert bounds("dense", 1) == [(0, 1)]
+    assert bounds("dense", 5) == [(0, 2), (2, 5)]
+    assert bounds("sparse", 16) == [(0, 16)]  # not worth two threads
+    assert bounds("sparse", 17) == [(0, 8), (8, 17)]
+    assert bounds("sparse", 64) == [(0, 32), (32, 64)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gap_is_that_of_the_formula(kind: str) -> None:
+    features, _, targets = problem(3, n=30, columns=6)
+    signs, weights = targets.signs(range(3)), np.float32(2) * targets.one_vs_rest_weights(range(3))
+    made = dual_descent._DenseDescent if kind == "dense" else dual_descent._SparseDescent
+    descent = made(KINDS[kind](features), signs, weights)  # type: ignore[arg-type]
+    np.testing.assert_allclose(descent.gaps(), 1)  # no dual variable has moved: the dual objective is 0
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(3):
+            descent.run_epoch(pool)
+    B, duals = descent.coefficients().astype(np.float64), descent.duals.astype(np.float64)
+    primal = objective("svm", 2.0, features, targets, range(3), B)
+    dual = duals.sum(axis=0) - 0.5 * (B**2).sum(axis=0) - (duals**2 / (4 * weights)).sum(axis=0)
+    np.testing.assert_allclose(descent.gaps(), (primal - dual) / primal, rtol=1e-3, atol=1e-5)
+    assert (descent.gaps() > 0).all()
+    assert (descent.gaps() < 0.9).all()
+    np.testing.assert_allclose(B, features.T.astype(np.float64) @ (duals * signs), rtol=1e-3, atol=1e-4)
+
+
+def test_a_descent_that_stalls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, _, targets = problem(2)
+    signs, weights = targets.signs([0]), np.float32(1e4) * targets.one_vs_rest_weights([0])
+    gaps: list[int] = []
+    compute = dual_descent._Descent.gaps
+
+    def counted(descent: Any) -> Any:
+        gaps.append(1)
+        return compute(descent)
+
+    monkeypatch.setattr(dual_descent._Descent, "gaps", counted)
+    _, finished = descend(DenseFeatures(features), signs, weights, 1e-7)
+    assert not finished.any()
+    assert len(gaps) < dual_descent.MAX_GAPS
+    gaps.clear()
+    descend(SparseFeatures(sp.csr_array(features)), signs, weights, 1e-7)  # goes on, since Newton's steps cost more
+    assert len(gaps) == dual_descent.MAX_GAPS
+    gaps.clear()
+    descend(DenseFeatures(features), signs, weights * np.float32(1e-6), 1e-2)  # an easy one
+    assert len(gaps) == 1
+
+
+def test_documents_of_weight_zero_do_not_matter() -> None:
+    features, _, targets = problem(2, n=60, columns=6)
+    signs, weights = targets.signs([0]), targets.one_vs_rest_weights([0])
+    weights[::3] = 0
+    used = weights[:, 0] > 0
+    found, _ = descend(DenseFeatures(features), signs, weights, 1e-6)
+    expected, _ = descend(DenseFeatures(features[used]), signs[used], weights[used], 1e-6)
+    np.testing.assert_allclose(found, expected, atol=1e-2)
+
+
+def test_only_outputs_that_have_not_converged_are_visited_again() -> None:
+    ones = np.ones((3, 2), np.float32)
+    descent = dual_descent._DenseDescent(DenseFeatures(ones), ones, ones)
+    descent.active[:] = False
+    descent.limits[:] = 1
+    descent.reactivate(np.array([True, False]))
+    assert descent.active.tolist() == [[True, False]] * 3
+    assert np.isposinf(descent.limits).all()

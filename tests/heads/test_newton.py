@@ -1,0 +1,388 @@
+"""Logistic regression and the SVM against liblinear, whichever way a Newton step is solved."""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from tests.heads.problems import STRENGTHS_OF_C, objective, problem
+from tfcr.errors import InputError
+from tfcr.features.matrix import DenseFeatures, SparseFeatures
+from tfcr.heads import dual_descent, make_targets, newton, resolve_head
+from tfcr.heads.dual_descent import descend
+from tfcr.heads.newton import LossFunction, logistic_loss, squared_hinge_loss
+
+WAYS: dict[str, dict[str, Any]] = {
+    "conjugate gradients": {"PATIENT_CG_STEPS": 1000, "MAX_CG_STEPS": 1000, "EXACT_STEPS": 0},
+    "preconditioned": {"PATIENT_CG_STEPS": 0, "MAX_CG_STEPS": 1000, "EXACT_STEPS": 0},
+    "exact": {"EXACT_STEPS": 10**9},
+    "descent first": {"MIN_NATIVE_SIZE": {DenseFeatures: 0, SparseFeatures: 0}},
+}
+
+
+@pytest.fixture(params=WAYS)
+def _each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solve in each way that the size and the support vectors of a problem may lead to."""
+    for name, value in WAYS[request.param].items():
+        monkeypatch.setattr(newton, name, value)
+
+
+@pytest.mark.usefixtures("_each_way")
+@pytest.mark.parametrize("C", STRENGTHS_OF_C)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_svm_reaches_the_optimum_of_liblinear(n_classes: int, C: float) -> None:
+    features, y, targets = problem(n_classes)
+    outputs = list(range(targets.n_outputs))
+    ours = resolve_head("svm", C=C).solve(DenseFeatures(features), targets, outputs)
+    reference = LinearSVC(
+        C=C, dual=False, tol=1e-8, max_iter=100_000, class_weight="balanced", fit_intercept=False
+    ).fit(features, y)
+    B = np.vstack([ours.coefficients, ours.intercepts])
+    found = objective("svm", C, features, targets, outputs, B)
+    best = objective("svm", C, features, targets, outputs, reference.coef_.T)
+    np.testing.assert_allclose(found, best, rtol=1e-3)
+
+
+@pytest.mark.usefixtures("_each_way")
+@pytest.mark.parametrize("C", STRENGTHS_OF_C)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_lr_reaches_the_optimum_of_liblinear(n_classes: int, C: float) -> None:
+    features, _, targets = problem(n_classes)
+    outputs = list(range(targets.n_outputs))
+    ours = resolve_head("lr", C=C).solve(DenseFeatures(features), targets, outputs)
+    best = []
+    for output in outputs:  # scikit-learn's liblinear refuses more than two classes: one at a time
+        weight = targets.one_vs_rest_weights([output])[:, 0]
+        reference = LogisticRegression(C=C, solver="liblinear", tol=1e-8, max_iter=10_000, fit_intercept=False)
+        reference.fit(features, targets.signs([output])[:, 0], sample_weight=weight)
+        best.append(reference.coef_[0])
+    B = np.vstack([ours.coefficients, ours.intercepts])
+    found = objective("lr", C, features, targets, outputs, B)
+    np.testing.assert_allclose(found, objective("lr", C, features, targets, outputs, np.array(best).T), rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["svm", "lr"])
+def test_collinear_features_and_huge_c(name: str) -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 6)).astype(np.float32)
+    features = np.hstack([X, X, np.ones((3000, 1), np.float32)])
+    y = (X[:, 0] + random.normal(size=3000) > 0).astype(int)
+    targets = make_targets(y, np.arange(2), np.ones(3000), None)
+    found = resolve_head(name, C=1e8).solve(DenseFeatures(features), targets, [0])
+    assert np.isfinite(found.coefficients).all()
+    assert np.mean((features[:, :-1] @ found.coefficients + found.intercepts > 0)[:, 0] == y) > 0.7
+
+
+@pytest.mark.parametrize("name", ["svm", "lr"])
+def test_a_start_near_the_optimum_saves_steps_and_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    features, _, targets = problem(3)
+    outputs = [0, 1, 2]
+    steps = []
+    newton_step = newton._Hessian.newton_step
+
+    def counted(*given: Any) -> Any:
+        steps.append(1)
+        return newton_step(*given)
+
+    monkeypatch.setattr(newton._Hessian, "newton_step", counted)
+    near = resolve_head(name, C=50.0).solve(DenseFeatures(features), targets, outputs)
+    steps.clear()
+    cold = resolve_head(name, C=60.0).solve(DenseFeatures(features), targets, outputs)
+    n_cold = len(steps)
+    steps.clear()
+    warm = resolve_head(name, C=60.0).solve(DenseFeatures(features), targets, outputs, near)
+    assert len(steps) < n_cold
+    np.testing.assert_allclose(warm.coefficients, cold.coefficients, atol=0.03 * abs(cold.coefficients).max())
+
+
+# losses ------------------------------------------------------------------------------------------------------------
+
+LOSSES: dict[str, tuple[LossFunction, Callable[[float], float]]] = {
+    "logistic": (logistic_loss, lambda margin: math.log1p(math.exp(-margin))),
+    "squared hinge": (squared_hinge_loss, lambda margin: max(0, 1 - margin) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_and_its_derivatives_are_those_of_the_formula(name: str) -> None:
+    ours, formula = LOSSES[name]
+    scores = np.array([[-2.0, 0.5], [0.3, 3.0], [1.5, -0.1]])
+    signs = np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    weights = np.array([[1.0, 2.0], [3.0, 0.5], [0.25, 4.0]])
+
+    def value(moved: NDArray[np.float64], i: int, k: int) -> float:
+        return weights[i, k] * formula(signs[i, k] * moved[i, k])
+
+    def at(scores: NDArray[np.float64]) -> Any:
+        return ours(scores, signs, weights)  # type: ignore[arg-type]
+
+    found = at(scores)
+    np.testing.assert_allclose(found.value, [sum(value(scores, i, k) for i in range(3)) for k in range(2)])
+    step = 1e-6
+    for i, k in itertools.product(range(3), range(2)):
+        up, down = scores.copy(), scores.copy()
+        up[i, k] += step
+        down[i, k] -= step
+        assert found.slope[i, k] == pytest.approx((value(up, i, k) - value(down, i, k)) / (2 * step), abs=1e-5)
+        assert found.curvature[i, k] == pytest.approx(
+            (at(up).slope[i, k] - at(down).slope[i, k]) / (2 * step), abs=1e-5
+        )
+
+
+def test_losses_of_large_scores_do_not_overflow() -> None:
+    scores = np.array([[500.0], [-500.0]], np.float32)
+    ones = np.ones((2, 1), np.float32)
+    for loss, _ in LOSSES.values():
+        found = loss(scores, ones, ones)
+        assert all(np.isfinite(array).all() for array in found)
+        assert found.slope[0, 0] == 0
+        assert found.curvature[0, 0] == 0
+
+
+# step sizes --------------------------------------------------------------------------------------------------------
+
+
+def parabola(minimum: float, scale: float = 1.0) -> Any:
+    """Return the objective and its slope along a step, scale · (size - minimum)²."""
+    return lambda sizes: (scale * (sizes - minimum) ** 2, 2 * scale * (sizes - minimum))
+
+
+@pytest.mark.parametrize(
+    ("minimum", "expected"), [(1.0, 1), (0.97, 1), (3.0, 1), (0.25, 0.25), (0.6, 0.6), (0.01, 0.01)]
+)
+def test_a_step_goes_to_the_minimum_and_no_further_than_one(minimum: float, expected: float) -> None:
+    along = parabola(minimum)
+    objective, slope = along(np.zeros(1))
+    [size] = newton._step_sizes(along, objective, slope)
+    assert size == pytest.approx(expected, abs=2**-9)
+    assert size <= max(expected, minimum) + 1e-7  # bisection ends before the minimum
+
+
+def test_each_output_has_a_step_size_of_its_own() -> None:
+    along = parabola(np.array([0.5, 2.0, 0.125]))  # type: ignore[arg-type]
+    objective, slope = along(np.zeros(3))
+    found = newton._step_sizes(along, objective, slope)
+    assert found.dtype == np.float32
+    assert found == pytest.approx([0.5, 1, 0.125], abs=2**-9)
+
+
+def test_an_objective_that_cannot_fall_gets_no_step() -> None:
+    def flat_then_up(sizes: NDArray[np.float64]) -> Any:
+        return 1 + 1e-3 * np.ones_like(sizes), -np.ones_like(sizes)  # a slope that promises what never comes
+
+    assert newton._step_sizes(flat_then_up, np.ones(1), -np.ones(1)).tolist() == [0]
+
+    def rounding(sizes: NDArray[np.float64]) -> Any:
+        return 1 + 1e-8 * np.ones_like(sizes), -np.zeros_like(sizes)
+
+    assert newton._step_sizes(rounding, np.ones(1), -np.ones(1)).tolist() != [0]
+
+
+# the equations of a step -------------------------------------------------------------------------------------------
+
+
+class Counted(DenseFeatures):
+    """Features that count their products."""
+
+    products: ClassVar[list[int]] = []
+
+    def times(self, coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
+        self.products.append(1)
+        return super().times(coefficients)
+
+
+def ill_conditioned(n_documents: int = 50, n_columns: int = 30) -> Counted:
+    random = np.random.default_rng(0)
+    scales = np.logspace(0, 2, n_columns)
+    Counted.products.clear()
+    return Counted((random.normal(size=(n_documents, n_columns)) * scales).astype(np.float32))
+
+
+def newton_system(features: DenseFeatures, curvature: NDArray[Any]) -> NDArray[np.float64]:
+    X = features.matrix.astype(np.float64)
+    return np.eye(X.shape[1]) + X.T @ (curvature[:, None] * X)
+
+
+def test_the_gram_matrix_solves_a_step_of_one_curvature_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(newton, "PATIENT_CG_STEPS", 3)
+    features = ill_conditioned()
+    curvature, right = np.full((50, 1), 0.5, np.float32), np.ones((30, 1), np.float32)
+    hessian = newton._Hessian(features)
+    step = hessian._by_conjugate_gradients(curvature, right)
+    assert len(Counted.products) == 3 + 1  # three patient steps, and one with the exact inverse
+    residual = newton_system(features, curvature[:, 0]) @ step - right
+    assert np.linalg.norm(residual) <= newton.RESIDUAL * np.linalg.norm(right)
+    assert hessian.factor is not None
+    lower = np.tril(hessian.factor)
+    np.testing.assert_allclose(lower @ lower.T, newton_system(features, curvature[:, 0]), rtol=1e-4, atol=0.1)
+    Counted.products.clear()
+    hessian._by_conjugate_gradients(curvature * 1.5, right)  # close enough: no new factor
+    assert hessian.factor_curvature == 0.5
+    assert len(Counted.products) <= 2
+    for factor in (3.0, 0.2):  # too far
+        hessian._by_conjugate_gradients(curvature * np.float32(factor), right)
+        assert hessian.factor_curvature == pytest.approx(0.5 * factor)
+
+
+def test_too_many_columns_have_no_gram_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(newton, "PATIENT_CG_STEPS", 3)
+    curvature, right = np.full((50, 1), 0.5, np.float32), np.ones((30, 1), np.float32)
+    for limit, expected in [(30, True), (29, False)]:
+        monkeypatch.setattr(newton, "MAX_GRAM_COLUMNS", limit)
+        hessian = newton._Hessian(ill_conditioned())
+        hessian._by_conjugate_gradients(curvature, right)
+        assert (hessian.factor is not None) == expected
+
+
+def test_conjugate_gradients_stop_at_their_limit_and_at_their_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(newton, "MAX_CG_STEPS", 5)
+    curvature = np.random.default_rng(1).uniform(0.1, 1, (50, 2)).astype(np.float32)
+    right = np.random.default_rng(2).normal(size=(30, 2)).astype(np.float32)
+    newton._Hessian(ill_conditioned())._by_conjugate_gradients(curvature, right)
+    assert len(Counted.products) == 5
+    monkeypatch.setattr(newton, "MAX_CG_STEPS", 1000)
+    features = ill_conditioned()
+    found = newton._Hessian(features)._by_conjugate_gradients(curvature, right)
+    for output in range(2):
+        residual = newton_system(features, curvature[:, output]) @ found[:, output] - right[:, output]
+        norm = np.linalg.norm(right[:, output])
+        assert np.linalg.norm(residual) <= 1.01 * newton.RESIDUAL * norm
+    Counted.products.clear()
+    newton._Hessian(features)._by_conjugate_gradients(curvature, np.zeros_like(right))  # nothing to do
+    assert len(Counted.products) == 0
+
+
+def test_a_singular_matrix_gets_a_larger_diagonal() -> None:
+    found = newton._factorised(np.ones((2, 2), np.float32))
+    lower = np.tril(found)
+    np.testing.assert_allclose(lower @ lower.T, [[1, 1], [1, 1]], atol=0.02)
+    assert lower[1, 1] > 0
+    message = "found NaN or infinity in features or weights; expected finite numbers"
+    with pytest.raises(InputError, match=f"^{message}$"):
+        newton._factorised(-np.eye(2, dtype=np.float32))  # no diagonal is large enough
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_step_solves_the_equations_of_each_output(exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first output has two support vectors, the second none, the third all documents."""
+    random = np.random.default_rng(3)
+    features = DenseFeatures(random.normal(size=(20, 4)).astype(np.float32))
+    coefficients = random.normal(size=(4, 3)).astype(np.float32)
+    scores = features.times(coefficients)
+    curvature = random.uniform(0.5, 2, (20, 3)).astype(np.float32)
+    curvature[2:, 0] = curvature[:, 1] = 0
+    slope = np.where(curvature > 0, random.normal(size=(20, 3)), 0).astype(np.float32)
+    gradient = features.transposed_times(slope) + coefficients
+    monkeypatch.setattr(newton, "EXACT_STEPS", 10**9 if exact else 0)
+    monkeypatch.setattr(newton, "RESIDUAL", 1e-6)
+    loss = newton.Loss(np.zeros(3), slope, curvature)
+    step = newton._Hessian(features).newton_step(loss, gradient, coefficients, scores)
+    for output in range(3):
+        expected = np.linalg.solve(newton_system(features, curvature[:, output]), -gradient[:, output])
+        np.testing.assert_allclose(step[:, output], expected, rtol=1e-3, atol=1e-4)
+
+
+def test_exact_steps_are_taken_where_support_vectors_are_few_and_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[int]] = []
+
+    def exact_outputs(function: Any, outputs: list[int], threads: int) -> list[Any]:
+        seen.append([*outputs, threads])
+        return [function(output) for output in outputs]
+
+    monkeypatch.setattr(newton, "in_parallel", exact_outputs)
+    monkeypatch.setattr(newton, "n_threads", lambda: 8)
+    features = DenseFeatures(np.ones((10, 3), np.float32))
+    curvature = np.zeros((10, 2), np.float32)
+    curvature[:2, 0], curvature[:5, 1] = 1, 1  # support vectors: 2² < 2.5 · 10 = 5²
+    loss, zeros = newton.Loss(np.zeros(2), np.zeros((10, 2), np.float32), curvature), np.zeros((3, 2), np.float32)
+
+    def outputs(steps: float, kernel_bytes: int) -> list[int]:
+        monkeypatch.setattr(newton, "EXACT_STEPS", steps)
+        monkeypatch.setattr(newton, "MAX_KERNEL_BYTES", kernel_bytes)
+        newton._Hessian(features).newton_step(loss, zeros, zeros, np.zeros((10, 2), np.float32))
+        return seen[-1]
+
+    assert outputs(2.5, 1 << 30) == [0, 8]
+    assert outputs(2.6, 1 << 30) == [0, 1, 8]
+    assert outputs(2.6, 12 * 25) == [0, 1, 1]  # memory for one kernel matrix: one thread
+    assert outputs(2.6, 12 * 25 - 1) == [0, 6]  # the larger one does not fit
+    assert outputs(2.6, 2 * 12 * 25) == [0, 1, 2]
+    wide = DenseFeatures(np.ones((10, 100), np.float32))  # the rows of support vectors take more than their kernel
+    features = wide
+    zeros = np.zeros((100, 2), np.float32)
+    assert outputs(2.6, 4 * 5 * 100) == [0, 1, 1]
+    assert outputs(2.6, 4 * 5 * 100 - 1) == [0, 2]
+
+
+# the whole ---------------------------------------------------------------------------------------------------------
+
+
+def test_finished_outputs_stay_as_they_are_and_others_move() -> None:
+    features, _, targets = problem(3)
+    signs, weights = targets.signs([0, 1, 2]), targets.one_vs_rest_weights([0, 1, 2])
+    start = np.zeros((41, 3), np.float32)
+    finished = np.array([True, False, True])
+    found = newton.minimise(logistic_loss, DenseFeatures(features), signs, weights, start, finished)
+    assert (found[:, [0, 2]] == 0).all()
+    assert abs(found[:, 1]).max() > 0.1
+    assert (start == 0).all()
+
+
+@pytest.mark.parametrize("name", ["svm", "lr"])
+def test_a_smaller_tolerance_comes_closer_in_more_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    features, _, targets = problem(3)
+    outputs, steps = [0, 1, 2], []
+    newton_step = newton._Hessian.newton_step
+
+    def counted(*given: Any) -> Any:
+        steps.append(1)
+        return newton_step(*given)
+
+    monkeypatch.setattr(newton._Hessian, "newton_step", counted)
+    gaps, numbers = [], []
+    best = None
+    for tolerance in (1e-7, 1e-4, 1e-1):
+        steps.clear()
+        found = resolve_head(name, C=10.0).with_tolerance(tolerance).solve(DenseFeatures(features), targets, outputs)
+        B = np.vstack([found.coefficients, found.intercepts])
+        values = objective(name, 10.0, features, targets, outputs, B)
+        best = values if best is None else best
+        gaps.append(float((values / best).max() - 1))
+        numbers.append(len(steps))
+    assert numbers[0] > numbers[1] > numbers[2]
+    assert gaps[1] < 1e-4
+    assert gaps[1] <= gaps[2] < 0.2
+
+
+def test_compiled_code_starts_the_svm_of_large_features_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, _, targets = problem(3, n=60, columns=8)
+    called: list[int] = []
+    monkeypatch.setattr(dual_descent, "descend", lambda *given: called.append(1) or descend(*given))
+
+    def starts(head: str, features: Any, size: int, outputs: list[int], start: Any = None) -> bool:
+        called.clear()
+        monkeypatch.setattr(newton, "MIN_NATIVE_SIZE", {DenseFeatures: size, SparseFeatures: size})
+        resolve_head(head, C=1.0).solve(features, targets, outputs, start)
+        return bool(called)
+
+    dense, sparse = DenseFeatures(features), SparseFeatures(sp.csr_array(features))
+    for some in (dense, sparse):
+        assert starts("svm", some, some.size * 3, [0, 1, 2])
+        assert starts("svm", some, some.size * 3, [1])  # all outputs count, also where they are fitted one by one
+        assert not starts("svm", some, some.size * 3 + 1, [0, 1, 2])
+        assert not starts("lr", some, 0, [0, 1, 2])
+        known = resolve_head("svm", C=1.0).solve(some, targets, [0, 1, 2])
+        assert not starts("svm", some, 0, [0, 1, 2], known)
+
+
+def test_newton_heads_keep_their_settings_with_another_tolerance() -> None:
+    head = resolve_head("svm", C=3.0)
+    assert head.with_tolerance(0.5) == newton.NewtonHead(squared_hinge_loss, "softmax", 3.0, 0.5)
+    assert newton.NewtonHead(logistic_loss, "sigmoid") == newton.NewtonHead(logistic_loss, "sigmoid", 1.0, 1e-4)

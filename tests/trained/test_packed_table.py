@@ -1,0 +1,67 @@
+"""Packed word tables against the formula."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfcr.features.blocks import AVERAGINGS
+from tfcr.text.documents import CountedDocuments
+from tfcr.text.tokenizers import TOKENIZERS
+from tfcr.text.vocabulary import Vocabulary
+from tfcr.trained.packed_table import pack
+from tfcr.trained.word_table import WordTable
+
+
+def test_a_table_without_values_packs() -> None:
+    nothing: Any = sp.csr_array((2, 1), dtype=np.float32)
+    one = np.zeros(1, np.int64)
+    frequencies = np.ones(2, np.float32)
+    table = WordTable(
+        Vocabulary(["a", "b"]), nothing, one, one, nothing, ("weights",), frequencies[:1], frequencies, np.array([0.5])
+    )
+    packed = pack(table)
+    assert packed.score_texts(["a b", ""], TOKENIZERS["words"])[0].tolist() == [[0.5], [0.5]]
+
+
+@given(
+    rows=st.lists(st.dictionaries(st.integers(0, 5), st.integers(1, 10**6)), min_size=1, max_size=5),
+    n_divisors=st.integers(1, 3),
+    n_outputs=st.integers(1, 20),
+    seed=st.integers(0, 99),
+)
+def test_any_packed_table_scores_as_the_formula_says(
+    rows: list[dict[int, int]], n_divisors: int, n_outputs: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    columns = sorted(itertools.product(range(n_outputs), range(n_divisors)), key=lambda _: random.uniform())
+    outputs, divisors = np.array([column[0] for column in columns]), np.array([column[1] for column in columns])
+    scores = random.normal(size=(6, len(columns))) * (random.uniform(size=(6, len(columns))) < 0.5)
+    weights = random.uniform(size=(6, n_divisors)) * (random.uniform(size=(6, n_divisors)) < 0.5)
+    averagings = [random.choice(list(AVERAGINGS)) for _ in range(n_divisors)]
+    intercepts = random.normal(size=n_outputs)
+    vocabulary = Vocabulary(list("abcdef"))
+    table = WordTable(
+        vocabulary, sp.csr_array(scores), outputs, divisors, sp.csr_array(weights), tuple(averagings),
+        np.zeros(n_divisors, np.float32), random.uniform(size=6).astype(np.float32), intercepts,
+    )  # fmt: skip
+    packed = pack(table)
+    counts = np.array([[row.get(word, 0) for word in range(6)] for row in rows])
+    lengths = counts.sum(axis=1) + 1
+    expected = np.tile(intercepts, (len(rows), 1))
+    for document, (number, (output, divisor)) in itertools.product(range(len(rows)), enumerate(columns)):
+        numbers = counts[document]
+        sublinear = np.where(numbers > 0, 1 + np.log(np.maximum(numbers, 1)), 0)
+        total, sums = {
+            "weights": (numbers @ weights[:, divisor], numbers @ scores[:, number]),
+            "length": (lengths[document], numbers @ scores[:, number]),
+            "sum": (1, numbers @ scores[:, number]),
+            "unit": (np.sqrt(sublinear**2 @ weights[:, divisor]), sublinear @ scores[:, number]),
+        }[averagings[divisor]]
+        if total > 0:
+            expected[document, output] += sums / total
+    found = packed.score_counted(CountedDocuments(vocabulary, sp.csr_array(counts), lengths))
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1, abs(expected).max()))
