@@ -77,7 +77,7 @@ def test_blocks_stand_side_by_side_in_their_order() -> None:
         Block("three", WEIGHTS, VECTORS, "length"),
         Block("four", WEIGHTS, np.array([[7], [0]], np.float32), "length"),
     ]
-    expected = [[4, 1, 40, 10, 4 / 3, 1 / 3, 7 / 3], [0, 3, 0, 30, 0, 1, 7]]
+    expected = np.array([[4, 1, 40, 10, 4 / 3, 1 / 3, 7 / 3], [0, 3, 0, 30, 0, 1, 7]])
     np.testing.assert_allclose(document_vectors(documents, blocks), expected, rtol=1e-6)
     assert column_starts(blocks) == [0, 2, 4, 6, 7]
     assert module._ranges_of_like_blocks(blocks) == [(0, 2), (2, 3), (3, 4)]

@@ -35,7 +35,7 @@ COUNTS = st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=
 @pytest.mark.parametrize("kind", BLOCKS)
 @pytest.mark.parametrize("averaging", AVERAGINGS)
 @pytest.mark.parametrize("with_vectors", [True, False])
-@settings(max_examples=15)  # for each of sixteen combinations
+@settings(max_examples=10)  # for each of sixteen combinations
 @given(rows=COUNTS, n_classes=st.integers(1, 3), seed=st.integers(0, 9))
 def test_features_on_demand_multiply_as_those_in_memory(
     kind: str, averaging: str, with_vectors: bool, rows: list[list[int]], n_classes: int, seed: int

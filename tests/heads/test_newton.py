@@ -118,7 +118,7 @@ def test_a_loss_and_its_derivatives_are_those_of_the_formula(name: str) -> None:
     weights = np.array([[1.0, 2.0], [3.0, 0.5], [0.25, 4.0]])
 
     def value(moved: NDArray[np.float64], i: int, k: int) -> float:
-        return weights[i, k] * formula(signs[i, k] * moved[i, k])
+        return float(weights[i, k] * formula(signs[i, k] * moved[i, k]))
 
     def at(scores: NDArray[np.float64]) -> Any:
         return ours(scores, signs, weights)  # type: ignore[arg-type]
@@ -174,12 +174,12 @@ def test_each_output_has_a_step_size_of_its_own() -> None:
 
 
 def test_an_objective_that_cannot_fall_gets_no_step() -> None:
-    def flat_then_up(sizes: NDArray[np.float64]) -> Any:
+    def flat_then_up(sizes: NDArray[np.float32]) -> Any:
         return 1 + 1e-3 * np.ones_like(sizes), -np.ones_like(sizes)  # a slope that promises what never comes
 
     assert newton._step_sizes(flat_then_up, np.ones(1), -np.ones(1)).tolist() == [0]
 
-    def rounding(sizes: NDArray[np.float64]) -> Any:
+    def rounding(sizes: NDArray[np.float32]) -> Any:
         return 1 + 1e-8 * np.ones_like(sizes), -np.zeros_like(sizes)
 
     assert newton._step_sizes(rounding, np.ones(1), -np.ones(1)).tolist() != [0]
@@ -364,7 +364,12 @@ def test_a_smaller_tolerance_comes_closer_in_more_steps(name: str, monkeypatch: 
 def test_compiled_code_starts_the_svm_of_large_features_only(monkeypatch: pytest.MonkeyPatch) -> None:
     features, _, targets = problem(3, n=60, columns=8)
     called: list[int] = []
-    monkeypatch.setattr(dual_descent, "descend", lambda *given: called.append(1) or descend(*given))
+
+    def recorded(*given: Any) -> Any:
+        called.append(1)
+        return descend(*given)
+
+    monkeypatch.setattr(dual_descent, "descend", recorded)
 
     def starts(head: str, features: Any, size: int, outputs: list[int], start: Any = None) -> bool:
         called.clear()

@@ -149,9 +149,9 @@ class WholeNumbers(LinearSVC):
     """A classifier whose coefficients are integers."""
 
     def fit(self, X: Any, y: Any) -> Any:
-        super().fit(X, y)
-        self.coef_, self.intercept_ = (self.coef_ * 1000).astype(int), (self.intercept_ * 1000).astype(int)
-        return self
+        fitted: Any = super().fit(X, y)
+        fitted.coef_, fitted.intercept_ = (fitted.coef_ * 1000).astype(int), (fitted.intercept_ * 1000).astype(int)
+        return fitted
 
 
 def test_a_wrapped_head_has_no_tolerance_of_ours() -> None:

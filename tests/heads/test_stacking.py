@@ -396,11 +396,10 @@ def test_one_part_with_several_heads_learns_its_offset_from_two_folds(monkeypatc
 def test_a_cross_fitted_part_is_fitted_on_blocks_of_other_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     examples, counts = corpus_examples()
     given: list[Any] = []
-    fit = stacking.fit_head
 
     def recorded(head: Any, examples: Any, blocks: Any, max_memory: Any, start: Any, fold_blocks: Any) -> Any:
         given.append((len(fold_blocks), max_memory, start))
-        return fit(head, examples, blocks, max_memory, start, fold_blocks)
+        return fit_head(head, examples, blocks, max_memory, start, fold_blocks)
 
     monkeypatch.setattr(stacking, "fit_head", recorded)
     for cross_fit in (0, 4):

@@ -84,7 +84,8 @@ def test_large_texts_are_scored_by_compiled_code(table: WordTable, monkeypatch: 
 def test_contributions_are_worked_by_hand(table: WordTable) -> None:
     terms, found = table.contributions(sparse([[1, 2]]), 4)
     assert terms.tolist() == [0, 1]
-    assert (terms.dtype, found.dtype) == (np.int64, np.float64)
+    assert terms.dtype == np.int64
+    assert found.dtype == np.float64
     np.testing.assert_allclose(found, [[0.1 / 5 + 0.5, -1 / 4], [1.2 / 5, 0]], rtol=1e-6)
     terms, found = table.contributions(sparse([[0, 1]]), 1)  # the second divisor is 0
     assert terms.tolist() == [1]
@@ -177,7 +178,7 @@ def test_an_average_by_weights_is_centred_in_the_table() -> None:
     assert table.averagings == ("weights",)
     assert table.divisor_weights.toarray().tolist() == [[1], [2]]
     # a: 1 · (1 - .5), and 1 · (10 - 5) + 1 · (300 - 30); b: 2 · (2 - .5), and 2 · (20 - 5) + 2 · (400 - 30)
-    np.testing.assert_allclose(table.scores.toarray(), [[0.5, 275], [3, 770]], rtol=1e-6)
+    np.testing.assert_allclose(table.scores.toarray(), [[0.5, 275.0], [3.0, 770.0]], rtol=1e-6)
     np.testing.assert_allclose(table.typical, [(1 * 1 + 3 * 5) / 4])
     np.testing.assert_allclose(table.frequencies, [(1 * 1 + 3 * 3) / 4, 3 / 4])
     assert table.vocabulary is documents.vocabulary
