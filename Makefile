@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: docs demo test test-slow check format bench bench-accuracy clean
+.PHONY: demo test test-slow check format mutate bench bench-accuracy docs clean
 
 demo: .venv/core
 	$(BIN)/tfcr demo
@@ -23,6 +23,9 @@ format: .venv/dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+mutate: .venv/dev
+	$(BIN)/python -P tests/mutate.py
+
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/growth.py
@@ -36,7 +39,7 @@ docs: .venv/dev
 	for page in commands datasets formats; do $(BIN)/python docs/make_$$page.py || exit 1; done
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage mutants
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -229,7 +229,7 @@ def document_vectors(
         counts = averaging.counts(as_floats(documents.matrix))
         weights = np.stack([block.weights for block in blocks[first:last]], axis=1)
         divisors = averaging.divisors(counts, averaging.divisor_weights(weights), documents.lengths)
-        factors = divide(np.ones_like(divisors), divisors)
+        factors = divide(np.ones_like(divisors), divisors)  # sums are multiplied by them: 0 for an empty block
         _average(counts, weights, blocks[first].vectors, factors, features[:, starts[first] : starts[last]], threads)
     return features
 

@@ -44,6 +44,14 @@ def stratified_folds(documents: CountedDocuments, labels: ClassNumbers, n_folds:
 
     Duplicates stay in one fold, or a held-out document would have been seen in training. The only document of a class,
     however often it is repeated, is in no fold.
+
+    Six documents of the classes 0 0 0 1 1 2, the second a copy of the first, in two folds:
+
+        first     0 0 2 3 4 5      the first document with the same terms
+        order     0 2 3 4 5        different documents, shuffled, then sorted by class
+        within    0 1 0 1 0        the position within the class
+        fold      0 1 1 0 -        (within + class) % 2; class 2 has one document and is in no fold
+        folds     [0 1 4] [2 3]    a copy goes where its first document goes
     """
     first = _first_duplicates(documents, labels)
     order = np.random.default_rng(seed).permutation(np.unique(first))
@@ -58,7 +66,8 @@ def stratified_folds(documents: CountedDocuments, labels: ClassNumbers, n_folds:
 
 def _first_duplicates(documents: CountedDocuments, labels: ClassNumbers) -> Rows:
     """Return, for each document, the first one of its class with the same terms; (n_documents,)."""
-    random = np.random.default_rng(0)  # random projections collide only where the counts are equal
+    # each term has a random number: a document's sum of them, wrapping around at 64 bits, is a hash of its counts
+    random = np.random.default_rng(0)
     keys = documents.matrix @ random.integers(1 << 62, size=len(documents.vocabulary))
     keys += random.integers(1 << 62, size=int(labels.max()) + 1)[labels]
     _, first, duplicate_of = np.unique(keys, return_index=True, return_inverse=True)

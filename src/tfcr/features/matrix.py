@@ -276,7 +276,7 @@ def _scale_sparse(
     """Return sparse features, scaled but not centred: centring would make them dense."""
     parts = [_sparse_block(documents, block) for block in blocks]
     matrix: sp.csr_array = sp.hstack(parts, "csr")
-    means = np.zeros(matrix.shape[1])
+    means = np.zeros(matrix.shape[1])  # of features that are not centred
     scale = _scale(np.asarray(squared(matrix).sum(axis=1), np.float64), sample_weight, means)
     ones = sp.csr_array(np.ones((len(documents), 1), np.float32))
     with_ones: sp.csr_array = sp.hstack([matrix / np.float32(scale), ones], "csr")

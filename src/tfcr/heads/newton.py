@@ -148,11 +148,12 @@ def minimise(
         # copies of the columns of outputs that have not converged
         part = coefficients[:, active], scores[:, active], signs[:, active], weights[:, active]
         active_coefficients, active_scores, active_signs, active_weights = part
+        # gradient and Newton step of all outputs together: every product with X is one matrix product
         current = loss(active_scores, active_signs, active_weights)
         objective = current.value + 0.5 * _dots(active_coefficients, active_coefficients)
         gradient = features.transposed_times(current.slope) + active_coefficients
         step = hessian.newton_step(current, gradient, active_coefficients, active_scores)
-        score_step = features.times(step)
+        score_step = features.times(step)  # scores along the step are linear: the line search needs no product with X
         descent = _dots(gradient, step)
 
         def along(sizes: Matrix) -> tuple[Vector, Vector]:
@@ -161,7 +162,7 @@ def minimise(
             value = there.value + 0.5 * _dots(moved, moved)
             return value, _dots(moved, step) + _dots(there.slope, score_step)  # noqa: B023
 
-        sizes = _step_sizes(along, objective, descent)
+        sizes = _step_sizes(along, objective, descent)  # 0 where float32 allows no further descent
         coefficients[:, active] += sizes * step
         scores[:, active] += sizes * score_step
         active = active[(sizes > 0) & (-0.5 * descent > tolerance * objective)]
@@ -174,6 +175,7 @@ def _step_sizes(along: Callable[[Matrix], tuple[Vector, Vector]], objective: Vec
     `along` gives the objective and its slope at given sizes. An output whose objective cannot fall any further in
     float32 gets size 0.
     """
+    # bisection, for all outputs at once: an output is `beyond` if its full step overshoots the minimum
     low, high = np.zeros_like(objective), np.ones_like(objective)
     value, slope = along(high.astype(np.float32))
     beyond = (slope > 0.1 * np.abs(descent)) | (value > objective)
@@ -201,6 +203,7 @@ class _Hessian:
 
     def newton_step(self, loss: Loss, gradient: Matrix, coefficients: Matrix, scores: Matrix) -> Matrix:
         """Return the step of each output, exact for those with few support vectors."""
+        # the kernel matrix of the support vectors costs support² products of rows, in float64 and its Cholesky factor
         support = np.count_nonzero(loss.curvature, axis=0).astype(np.float64)
         kernel_bytes = 12 * support**2
         kernel_bytes = np.maximum(kernel_bytes, 4 * support * self.features.shape[1])
@@ -236,6 +239,7 @@ class _Hessian:
         return -support.T @ duals.astype(np.float32)
 
     def _by_conjugate_gradients(self, curvature: Matrix, right: Matrix) -> Matrix:
+        # preconditioned conjugate gradients, one column per output; columns that have converged stop moving
         target = RESIDUAL * _norms(right)
         if self.factor is not None:
             self._refresh(curvature)
@@ -248,6 +252,7 @@ class _Hessian:
             moving = _norms(residual) > target
             if not moving.any():
                 break
+            # slow convergence: build the preconditioner, and restart from the present residual
             if number == PATIENT_CG_STEPS and self.factor is None and len(right) <= MAX_GRAM_COLUMNS:
                 self._refresh(curvature)
                 corrected = self._precondition(residual)

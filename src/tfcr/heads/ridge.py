@@ -58,11 +58,12 @@ def _left_out_errors(
     # a document of weight 3 stands for three, one of which is left out
     lone = (weights / np.maximum(targets.sample_weight, 1)).astype(np.float32)
     solutions = (shrunk[:, :, None] * moments[:, None, :]).astype(np.float32)
-    n_columns, n_strengths, n_outputs = solutions.shape
+    n_columns, n_strengths, n_outputs = solutions.shape  # in the basis of eigenvectors
     total = np.zeros(n_strengths)
     looked_at = np.sort(np.random.default_rng(0).permutation(features.shape[0])[:MAX_LEFT_OUT])
     for chunk in chunks(len(looked_at)):
         rows = looked_at[chunk]
+        # fits and leverages of all strengths at once: H_ii = weight · Σ_j projected_ij² / (value_j + strength)
         projected = features.take(rows) @ directions.astype(np.float32)
         fits = (projected @ solutions.reshape(n_columns, -1)).reshape(-1, n_strengths, n_outputs)
         leverages = lone[rows, None] * ((projected * projected) @ shrunk.astype(np.float32))

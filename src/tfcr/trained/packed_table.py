@@ -180,7 +180,11 @@ class _Layout(NamedTuple):
 
 
 def _layout(table: WordTable) -> _Layout:
-    """Put the scores of each divisor after it; sublinear columns begin a lane, so that no run holds both kinds."""
+    """Put the scores of each divisor after it; sublinear columns begin a lane, so that no run holds both kinds.
+
+    Two plain divisors with 2 and 1 score columns and a sublinear one with 1, in lanes of 4: the divisors start at the
+    columns 0, 3 and 5, so 3 columns of padding move the sublinear one to 8; score_places are 1, 2, 4 and 9.
+    """
     sublinear = np.array([AVERAGINGS[name].sublinear for name in table.averagings])
     divisor_order = np.argsort(sublinear, kind="stable")
     n_plain, n_divisors = int((~sublinear).sum()), len(sublinear)
@@ -232,6 +236,9 @@ def _fill_lanes(table: WordTable, order: NDArray[np.int64], layout: _Layout) -> 
 
 def _join_lanes(lanes: _Lanes, layout: _Layout) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Join neighbouring lanes to runs; a new term begins a run, and so does the first sublinear lane.
+
+    With three lanes per term, the used lanes 0, 1, 3, 5 are those of term 0 (lanes 0 and 1) and term 1 (lanes 0 and 2):
+    the runs are 0 to 2 of term 0, and 0 to 1 and 2 to 3 of term 1.
 
     Returns
     -------

@@ -115,6 +115,7 @@ class WordTable:
             float64 (n_terms_of_document, n_outputs); with the intercepts, they add up to the scores.
         """
         one = counts.astype(np.float32)
+        # the same division as in a score, term by term instead of for their sum
         divisors = self._divisors(one, np.array([length]))[0, self.divisors].astype(np.float64)
         numbers = np.where(self._sublinear, sublinear_counts(one).data[:, None], one.data[:, None])
         sums = numbers * self.scores[one.indices].toarray().astype(np.float64)
@@ -186,6 +187,7 @@ def collapse(
     intercepts = fitted.intercepts.copy()
     scores, divisor_weights = _Columns(n_terms), _Columns(n_terms)
     for block, start in zip(blocks, column_starts(blocks), strict=False):
+        # block by block: weight · ⟨vector, coefficients⟩ of every term, for the outputs that see the block
         seen = list(range(n_outputs)) if block.output is None else [block.output]
         coefficients = fitted.coefficients[start : start + block.dimensions, seen]
         offsets = fitted.means[start : start + block.dimensions] @ coefficients
