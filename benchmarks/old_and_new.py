@@ -6,9 +6,9 @@ Rows: counting vectors svm lr fast-agnews fast-davidson best-agnews predict-weig
 loading first-prediction help demo.
 
 A row is measured in processes that import the library from one of the two source trees, which take turns. A process
-prepares its data, runs the row once to load compiled code and then measures it three times, so that nine samples are three
-processes; the rows of a fresh process are measured once in each. The least of all samples counts. Ratios above 1.15 are flagged, and the exit status is then 1. Rows use public names, or names that are
-looked up in both trees.
+prepares its data, runs the row once to load compiled code and then measures it three times, so that nine samples are
+three processes; the rows of a fresh process are measured once in each. The least of all samples counts. Ratios above
+1.15 are flagged, and the exit status is then 1. Rows use public names, or names that are looked up in both trees.
 """
 
 import argparse
