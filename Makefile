@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow check format bench bench-accuracy clean
+.PHONY: demo test test-slow mutate check format bench bench-accuracy clean
 
 demo: .venv/core
 	$(BIN)/tfcr demo
@@ -13,6 +13,9 @@ test: .venv/dev
 
 test-slow: .venv/dev
 	$(BIN)/python -m pytest -m slow
+
+mutate: .venv/dev
+	$(BIN)/python -P tests/mutate.py
 
 check: .venv/dev
 	$(BIN)/ruff format --check .
