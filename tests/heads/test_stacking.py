@@ -294,7 +294,7 @@ def test_a_supervised_part_learns_without_the_fold_from_weighted_and_cross_fitte
     head = HEADS["lr"](1.0)
     part = PartToFit("vectors", PARTS["vectors"].block_maker(settings), [head], cross_fit=3)
     words = part.select(examples)
-    fold = np.arange(0, 90, 3)
+    fold = np.arange(0, 90, 4)
     found = _PartFit(part, words, 10**9, 7).fit_without(fold, head)
     rest = words.rows(np.setdiff1d(np.arange(90), fold))
     documents, labels, weights = rest.documents, rest.targets.labels, rest.targets.sample_weight
