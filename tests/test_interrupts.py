@@ -12,7 +12,6 @@ import pytest
 JOBS = {
     "count": """
 texts = ["some words of text number %d, and more of them" % n for n in range(400_000)] * 3
-from tests.conftest import plain_classifier
 from tfcr.text.documents import count_terms
 print("ready", flush=True)
 while True:
@@ -59,9 +58,9 @@ def test_ctrl_c_stops_compiled_code_soon(job: str, tmp_path: Path) -> None:
 
 
 TRAIN = """
-import sys
-from tfcr import Embeddings
 import numpy as np
+from tests.conftest import plain_classifier
+from tfcr import Embeddings
 random = np.random.default_rng(1)
 words = ["w%d" % n for n in range(3000)]
 chosen = random.integers(0, 3000, (30_000, 15))

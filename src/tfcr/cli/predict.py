@@ -27,8 +27,8 @@ def predict(
     """
     from tfcr.data.named import load_pieces
     from tfcr.data.writers import check_target, frame_writer
-    from tfcr.trained.model import TrainedModel
     from tfcr.predict_table import free_names, predict_frame
+    from tfcr.trained.model import TrainedModel
 
     check_target(output)
     classifier = TrainedModel.load(model)
