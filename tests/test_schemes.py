@@ -234,3 +234,5 @@ def test_the_heaviest_words_of_each_class_come_first() -> None:
     assert type(found["x"][0][1]) is float
     assert top_weights("none", counts, 2) == {"all": [("a", 1.0), ("b", 1.0)]}  # of equal weights, the first words
     assert len(top_weights("tfidf", counts, 9)["all"]) == 4
+    many = ClassCounts.from_texts([" ".join(f"w{number:03}" for number in range(200))], ["x"])
+    assert [word for word, _ in top_weights("none", many, 200)["all"]] == list(many.words)

@@ -96,10 +96,10 @@ def test_terms_without_weight_take_no_room() -> None:
 
 
 def test_sublinear_counts_and_their_squares() -> None:
-    counts = sp.csr_array(np.array([[0, 1, 3], [0.5, 0, 2]]))
-    np.testing.assert_allclose(sublinear_counts(counts).toarray(), [[0, 1, LOG3], [0.5, 0, 1 + np.log(2)]], rtol=1e-6)
+    counts = sp.csr_array(np.array([[0, 1, 3], [0.5, 0, 1.5]]))
+    np.testing.assert_allclose(sublinear_counts(counts).toarray(), [[0, 1, LOG3], [0.5, 0, 1 + np.log(1.5)]], rtol=1e-6)
     assert sublinear_counts(counts).dtype == as_floats(counts).dtype == np.float32
-    assert squared(counts).toarray().tolist() == [[0, 1, 9], [0.25, 0, 4]]
+    assert squared(counts).toarray().tolist() == [[0, 1, 9], [0.25, 0, 2.25]]
     assert as_floats(counts).toarray().tolist() == counts.toarray().tolist()
 
 

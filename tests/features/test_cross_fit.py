@@ -140,6 +140,8 @@ def test_a_class_of_one_document_however_often_repeated_is_in_no_fold() -> None:
     folds = stratified_folds(documents, np.array([0, 0, 1, 1, 1]), 2, 0)
     assert sorted(np.concatenate(folds).tolist()) == [0, 1]
     assert stratified_folds(count_terms(["a", "b"]), np.array([0, 1]), 5, 0) == []
+    folds = stratified_folds(count_terms(["a", "b", "c", "d", "d"]), np.array([0, 1, 2, 2, 2]), 5, 0)
+    assert sorted(fold.tolist() for fold in folds) == [[2], [3, 4]]  # no fold is empty
 
 
 def class_weight_blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts]) -> list[Block]:
@@ -168,6 +170,14 @@ def test_blocks_of_a_fold_come_from_the_other_folds() -> None:
         class_weight_blocks, everything[:2], documents.rows(np.arange(4)), labels[:4], weights[:4], 2, seed=1
     )
     assert len(no_loners) == 2
+
+
+def test_the_seed_of_the_split_is_zero_unless_given() -> None:
+    documents, labels = count_terms([f"word{number}" for number in range(30)]), np.arange(30) % 2
+    for seed in ({}, {"seed": 0}, {"seed": 1}):
+        found = cross_fit_blocks(class_weight_blocks, [], documents, labels, np.ones(30), 3, **seed)
+        expected = stratified_folds(documents, labels, 3, seed.get("seed", 0))
+        assert [fold.rows.tolist() for fold in found] == [fold.tolist() for fold in expected]
 
 
 def test_documents_that_are_all_alone_in_their_classes_have_the_blocks_of_all() -> None:

@@ -1,5 +1,6 @@
 """Features computed on demand against the same ones in memory."""
 
+import itertools
 import re
 from dataclasses import replace
 from typing import Any
@@ -137,8 +138,8 @@ def test_features_in_memory_are_centred_and_scaled_by_hand() -> None:
     documents = counted([[1, 0, 0], [0, 1, 0], [0, 0, 0]])
     blocks = [Block("x", np.ones(3, np.float32), VECTORS, "weights")]
     sample_weight = np.array([1.0, 3.0, 2.0])
-    for max_memory in (10**9, 1):
-        found = scaled_features(documents, blocks, sample_weight, max_memory)
+    for max_memory, factor in itertools.product((10**9, 1), (1, 1e-3)):
+        found = scaled_features(documents, blocks, sample_weight * factor, max_memory)
         np.testing.assert_allclose(found.means, [1 / 4, 3 / 4], rtol=1e-6)
         centred = np.array([[3 / 4, -3 / 4], [-1 / 4, 1 / 4], [0, 0]])
         scale = np.sqrt((1 * 9 / 8 + 3 * 1 / 8) / 6)
@@ -313,11 +314,11 @@ def test_scores_of_blocks_are_features_times_coefficients() -> None:
         Block("z", WEIGHTS, None, "length"),
     ]
     random = np.random.default_rng(0)
-    coefficients, means, intercepts = random.normal(size=(7, 2)), random.normal(size=7), np.array([10.0, 20.0])
-    coefficients[2:4, 0] = 0  # an output that does not see the block
+    coefficients, means, intercepts = random.normal(size=(7, 3)), random.normal(size=7), np.array([10.0, 20.0, 30.0])
     centred = document_vectors(documents, blocks) - means
     centred[1, :2] = 0  # an empty average
     found = score_blocks(documents, blocks, coefficients, means, intercepts)
     assert found.dtype == np.float64
+    coefficients[2:4, [0, 2]] = 0  # of outputs that do not see the block
     np.testing.assert_allclose(found, centred @ coefficients + intercepts, rtol=1e-5)
-    assert intercepts.tolist() == [10, 20]
+    assert intercepts.tolist() == [10, 20, 30]

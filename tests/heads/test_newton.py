@@ -226,7 +226,7 @@ def test_the_gram_matrix_solves_a_step_of_one_curvature_at_once(monkeypatch: pyt
     hessian._by_conjugate_gradients(curvature * 1.5, right)  # close enough: no new factor
     assert hessian.factor_curvature == 0.5
     assert len(Counted.products) <= 2
-    for factor in (3.0, 0.2):  # too far
+    for factor in (2.0, 1.0):  # too far: twice the last one, then half
         hessian._by_conjugate_gradients(curvature * np.float32(factor), right)
         assert hessian.factor_curvature == pytest.approx(0.5 * factor)
 
@@ -254,6 +254,10 @@ def test_conjugate_gradients_stop_at_their_limit_and_at_their_target(monkeypatch
         residual = newton_system(features, curvature[:, output]) @ found[:, output] - right[:, output]
         norm = np.linalg.norm(right[:, output])
         assert np.linalg.norm(residual) <= 1.01 * newton.RESIDUAL * norm
+    steps = len(Counted.products)
+    Counted.products.clear()
+    newton._Hessian(features)._by_conjugate_gradients(curvature, right * np.float32(1e-5))  # the size does not matter
+    assert len(Counted.products) == steps
     Counted.products.clear()
     newton._Hessian(features)._by_conjugate_gradients(curvature, np.zeros_like(right))  # nothing to do
     assert len(Counted.products) == 0

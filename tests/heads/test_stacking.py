@@ -16,6 +16,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from tests.conftest import random_corpus
 from tfcr import ClassCounts
+from tfcr.errors import InputError
+from tfcr.features.cross_fit import cross_fit_blocks, make_blocks_from
 from tfcr.features.matrix import score_blocks
 from tfcr.features.parts import PARTS, VectorSettings
 from tfcr.heads import HEADS, fit_head, stacking
@@ -280,6 +282,30 @@ def test_no_fit_is_done_twice_and_each_is_done_without_its_fold(monkeypatch: pyt
     document = words.documents.rows(folds[0])
     expected = score_blocks(document, blocks, fitted.coefficients, fitted.means, fitted.intercepts)
     np.testing.assert_allclose(two[: len(folds[0])], expected, rtol=1e-5)
+
+
+def test_a_supervised_part_learns_without_the_fold_from_weighted_and_cross_fitted_documents() -> None:
+    examples, _ = corpus_examples(90)
+    weights = np.where(np.arange(90) % 4, 1.0, 5.0)
+    examples = examples._replace(targets=replace(examples.targets, sample_weight=weights))
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(examples.documents.vocabulary.n_words, 3)).astype(np.float32)
+    settings = VectorSettings(vectors, ["x", "y", "z"], "tfcr", "all", "weights")
+    head = HEADS["lr"](1.0)
+    part = PartToFit("vectors", PARTS["vectors"].block_maker(settings), [head], cross_fit=3)
+    words = part.select(examples)
+    fold = np.arange(0, 90, 4)
+    found = _PartFit(part, words, 10**9, 7).fit_without(fold, head)
+    rest = words.rows(np.setdiff1d(np.arange(90), fold))
+    documents, labels, weights = rest.documents, rest.targets.labels, rest.targets.sample_weight
+    blocks = make_blocks_from(part.make_blocks, documents, labels, weights)
+    folds = cross_fit_blocks(part.make_blocks, blocks, documents, labels, weights, 3, 7)
+    fitted = fit_head(head, rest, blocks, fold_blocks=folds)
+    held_out = words.documents.rows(fold)
+    expected = score_blocks(held_out, blocks, fitted.coefficients, fitted.means, fitted.intercepts)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    with pytest.raises(InputError, match="found cross-fitted features of"):  # in memory or not at all
+        _PartFit(part, words, 1, 7).fit_without(fold, head)
 
 
 # the sum of the parts ----------------------------------------------------------------------------------------------

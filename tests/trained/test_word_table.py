@@ -61,10 +61,21 @@ def test_chunks_and_compiled_code_give_the_same_scores(table: WordTable, monkeyp
     random = np.random.default_rng(0)
     documents = counted(random.integers(0, 3, (7, 2)), random.integers(6, 9, 7))
     expected = table.decision(documents)
+    sizes: list[int] = []
+    compute_sums = WordTable._sums
+
+    def counted_sums(table: WordTable, counts: sp.csr_array) -> Any:
+        sizes.append(counts.shape[0])
+        return compute_sums(table, counts)
+
+    monkeypatch.setattr(WordTable, "_sums", counted_sums)
     monkeypatch.setattr(word_table, "CHUNK_BYTES", 16 * 3 * 2)  # two documents at a time
     np.testing.assert_array_equal(table.decision(documents), expected)
+    assert sizes == [2, 2, 2, 1]
+    sizes.clear()
     monkeypatch.setattr(word_table, "CHUNK_BYTES", 1)  # one is the least
     np.testing.assert_array_equal(table.decision(documents), expected)
+    assert sizes == [1] * 7
     monkeypatch.setattr(word_table, "MIN_NATIVE_ENTRIES", 1)
     np.testing.assert_allclose(table.decision(documents), expected, rtol=1e-6)
     assert "_packed" in table.__dict__
@@ -87,7 +98,9 @@ def test_contributions_are_worked_by_hand(table: WordTable) -> None:
     assert terms.dtype == np.int64
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, [[0.1 / 5 + 0.5, -1 / 4], [1.2 / 5, 0]], rtol=1e-6)
-    terms, found = table.contributions(sparse([[0, 1]]), 1)  # the second divisor is 0
+    dirty = [np.full((1, 3), 7.0) for _ in range(50)]
+    del dirty
+    terms, found = table.contributions(sparse([[0, 1]]), 1)  # the second divisor is 0, whatever the memory held
     assert terms.tolist() == [1]
     np.testing.assert_allclose(found, [[0.6 / 2, 0]], rtol=1e-6)
 
@@ -180,6 +193,7 @@ def test_an_average_by_weights_is_centred_in_the_table() -> None:
     # a: 1 · (1 - .5), and 1 · (10 - 5) + 1 · (300 - 30); b: 2 · (2 - .5), and 2 · (20 - 5) + 2 · (400 - 30)
     np.testing.assert_allclose(table.scores.toarray(), [[0.5, 275.0], [3.0, 770.0]], rtol=1e-6)
     np.testing.assert_allclose(table.typical, [(1 * 1 + 3 * 5) / 4])
+    assert table.typical.dtype == table.frequencies.dtype == np.float32
     np.testing.assert_allclose(table.frequencies, [(1 * 1 + 3 * 3) / 4, 3 / 4])
     assert table.vocabulary is documents.vocabulary
 
@@ -209,6 +223,15 @@ def test_blocks_of_other_weights_have_divisors_of_their_own() -> None:
     assert divisors("weights") == [[1, 5], [2, 0]]
     assert divisors("unit") == [[1, 25], [4, 0]]
     assert divisors("length") == [[1], [2]]  # the length is the same whatever the weights
+
+
+def test_outputs_that_do_not_see_a_block_have_no_column_of_it() -> None:
+    names, vectors = ["x", "y", "z"], np.eye(2, dtype=np.float32)
+    blocks = make_blocks("own", np.ones((2, 3), np.float32), vectors, names, "sum", np.ones(2, np.bool_))
+    blocks = [replace(block, averaging="weights") for block in blocks]  # each with a divisor of its own
+    table = collapse(counted([[1, 1]], [2]), np.ones(1), blocks, fitted_head(11, 3, blocks))
+    own, mean, mass = [(0, 0), (1, 1), (2, 2)], [(0, 3), (1, 3), (2, 3)], [(0, 4), (1, 4), (2, 4)]
+    assert list(zip(table.outputs.tolist(), table.divisors.tolist(), strict=True)) == own + mean + mass
 
 
 def test_a_table_knows_bigrams_of_its_vocabulary() -> None:

@@ -14,7 +14,7 @@ Worked example: "good good film" with weights good 2, film 1 and vectors good (1
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -171,10 +171,7 @@ def own_blocks(
     """
     shared = weights.shape[1] <= 2
     blocks = all_blocks(weights, vectors, names, averaging, known)
-    own = [
-        Block(block.name, block.weights, block.vectors, averaging, None if shared else number)
-        for number, block in enumerate(blocks)
-    ]
+    own = [replace(block, output=None if shared else number) for number, block in enumerate(blocks)]
     mean = Block("(mean)", known.astype(np.float32), vectors, "weights")
     return [*own, mean] if weights.shape[1] == 1 else [*own, mean, *_mass_blocks(weights, names, shared)]
 

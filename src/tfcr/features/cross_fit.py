@@ -56,7 +56,7 @@ def stratified_folds(documents: CountedDocuments, labels: ClassNumbers, n_folds:
     first = _first_duplicates(documents, labels)
     order = np.random.default_rng(seed).permutation(np.unique(first))
     order = order[np.argsort(labels[order], kind="stable")]
-    sizes = np.bincount(labels[order], minlength=int(labels.max()) + 1)
+    sizes = np.bincount(labels[order])
     within = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     fold = np.full(len(first), -1)
     fold[order] = (within + labels[order]) % n_folds  # shifted, so that small classes do not all fill the first fold
