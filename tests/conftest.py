@@ -28,7 +28,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Co
     numba notices a change of a kernel's own file only, not of one that it calls: the key covers all of them.
     """
     # coverage traces every new thread, and CPython refuses to install two trace functions at once: a rare failure
-    threading.settrace(None)  # type: ignore[arg-type]
+    threading.settrace(None)
     folder = tmp_path_factory.mktemp("cache")
     sources = sorted(Path(tfcr.__file__).with_name("kernels").glob("*.py"))
     key = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
