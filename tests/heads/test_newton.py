@@ -395,3 +395,42 @@ def test_newton_heads_keep_their_settings_with_another_tolerance() -> None:
     head = resolve_head("svm", C=3.0)
     assert head.with_tolerance(0.5) == newton.NewtonHead(squared_hinge_loss, "softmax", 3.0, 0.5)
     assert newton.NewtonHead(logistic_loss, "sigmoid") == newton.NewtonHead(logistic_loss, "sigmoid", 1.0, 1e-4)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_step_is_searched_along_the_objective_itself(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    features, _, targets = problem(3)
+    signs, weights = targets.signs([0, 1, 2]), np.float32(5) * targets.one_vs_rest_weights([0, 1, 2])
+    search, searches = newton._step_sizes, []
+
+    def checked(along: Any, objective: NDArray[np.float64], descent: NDArray[np.float64]) -> Any:
+        value, slope = along(np.zeros(len(objective), np.float32))
+        np.testing.assert_allclose(value, objective, rtol=1e-5)
+        np.testing.assert_allclose(slope, descent, rtol=1e-3, atol=1e-3)
+        for size in (0.25, 0.75):
+            ahead, behind = (along(np.full(len(objective), size + sign * 0.01, np.float32))[0] for sign in (1, -1))
+            _, slope = along(np.full(len(objective), size, np.float32))
+            np.testing.assert_allclose(slope, (ahead - behind) / 0.02, rtol=0.05, atol=0.05)
+        searches.append(objective)
+        return search(along, objective, descent)
+
+    monkeypatch.setattr(newton, "_step_sizes", checked)
+    start, nothing = np.random.default_rng(0).normal(size=(41, 3)).astype(np.float32), np.zeros(3, np.bool_)
+    newton.minimise(LOSSES[name][0], DenseFeatures(features), signs, weights, start, nothing)
+    head = "lr" if name == "logistic" else "svm"
+    expected = objective(head, 5.0, features, targets, [0, 1, 2], start.astype(np.float64))
+    np.testing.assert_allclose(searches[0], expected, rtol=1e-5)
+    assert len(searches) > 1
+
+
+def test_an_output_that_cannot_be_improved_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, _, targets = problem(3)
+    outputs: list[int] = []
+
+    def stuck(along: Any, objective: NDArray[np.float64], descent: NDArray[np.float64]) -> Any:
+        outputs.append(len(objective))
+        return np.array([1, 0, 1][: len(objective)], np.float32)
+
+    monkeypatch.setattr(newton, "_step_sizes", stuck)
+    resolve_head("lr", C=1.0).with_tolerance(1e-6).solve(DenseFeatures(features), targets, [0, 1, 2])
+    assert outputs[:3] == [3, 2, 1]
