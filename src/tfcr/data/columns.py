@@ -99,15 +99,28 @@ def _plain_text(frame: pl.DataFrame, label: str | None, group: str | None, name:
 
 
 def _mean_length(frame: pl.DataFrame, column: str) -> float:
+    if frame.schema[column].is_nested():  # which is neither; what the column is used for says so
+        return 0.0
     lengths = frame[column].cast(pl.String, strict=False).str.len_chars()
     return float(lengths.mean() or 0)  # type: ignore[arg-type]
 
 
 def joined_text(frame: pl.DataFrame, columns: Sequence[str]) -> list[str | None]:
     """Return the text of each row, several columns joined by a line break; None where there is none."""
-    cells = [frame[column].cast(pl.String, strict=False).to_list() for column in columns]
+    cells = [_text_cells(frame[column]) for column in columns]
     joined = ("\n".join(cell for cell in row if cell) for row in zip(*cells, strict=True))
     return [text if text.strip() else None for text in joined]
+
+
+def _text_cells(column: pl.Series) -> list[str | None]:
+    dtype = column.dtype
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
+        raise DataError(
+            f"the column {column.name!r} holds {str(dtype).lower()} instead of text; expected text: give another column "
+            "with --text NAME"
+        )
+    cells: list[str | None] = column.cast(pl.String, strict=False).to_list()
+    return cells
 
 
 def column_names(frame: pl.DataFrame, *, header: bool) -> list[str]:

@@ -5,8 +5,9 @@ decided later. A format that cannot be read in pieces yields one table.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -44,19 +45,25 @@ class Reader:
         Endings of file names, in lower case, also recognised before ``.gz`` and ``.bz2``; ``/`` is a folder.
     begins
         Recognises the first bytes of a file that has none of the endings.
+    typed
+        Whether cells have types: 1 is another label than "1".
+    cells
+        Returns one column with the type that each cell has in the file, where a table would unite them.
     """
 
     what: str
     read: Callable[[DataFile, ReadOptions], Iterator[Table]]
     endings: tuple[str, ...] = ()
     begins: Callable[[bytes], bool] = lambda head: False
+    typed: bool = False
+    cells: Callable[[DataFile, ReadOptions, str], list[Any]] | None = None
 
 
 def read_table(path: Path, options: ReadOptions, name: str = "") -> Table:
     """Read a whole file or folder."""
     tables = list(table_pieces(path, options, name))
     frames = [table.frame for table in tables]
-    return Table(frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed"), tables[0].how)
+    return replace(tables[0], frame=frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed"))
 
 
 def table_pieces(path: Path, options: ReadOptions, name: str = "") -> Iterator[Table]:
@@ -74,12 +81,13 @@ def table_pieces(path: Path, options: ReadOptions, name: str = "") -> Iterator[T
             f"{name or path} does not exist; expected a data file, a folder, or a dataset's name (tfcr datasets list)"
         )
     file = DataFile(path, name)
-    reader = look_up(READERS, options.format or detect_format(file, options), "data format")
+    format_name = options.format or detect_format(file, options)
+    reader = look_up(READERS, format_name, "data format")
     found = False
     for table in reader.read(file, options):
         if table.frame.height:
             found = True
-            yield table
+            yield replace(table, format=format_name)
     if not found:
         raise DataError(f"{file.name} holds no rows; expected texts")
 
@@ -114,10 +122,31 @@ def _read_jsonl(file: DataFile, options: ReadOptions) -> Iterator[Table]:
     encoding = encoding_of(file, options)
     for piece in text_pieces(file, encoding.name, _json_end):
         try:
+            if _SURROGATE_ESCAPE.search(piece.content):
+                raise pl.exceptions.ComputeError("polars reads half of a surrogate pair as NUL")
             frame = pl.read_ndjson(piece.content, infer_schema_length=None)
         except pl.exceptions.PolarsError:
-            frame = pl.DataFrame(_json_records(piece, file.name), infer_schema_length=None, strict=False)
+            records = _whole_characters(_json_records(piece, file.name))
+            frame = pl.DataFrame(records, infer_schema_length=None, strict=False)
         yield Table(frame, piece.described("JSON lines", encoding))
+
+
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _whole_characters(value: Any) -> Any:
+    """Return JSON with U+FFFD for each half of a surrogate pair, which no UTF-8 text can hold."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_whole_characters(key): _whole_characters(cell) for key, cell in value.items()}
+    return [_whole_characters(cell) for cell in value] if isinstance(value, list) else value
+
+
+def json_cells(file: DataFile, options: ReadOptions, column: str) -> list[Any]:
+    """Return one value of each JSON object, with its own type; None where it is missing."""
+    pieces = text_pieces(file, encoding_of(file, options).name, _json_end)
+    return [record.get(column) for piece in pieces for record in _json_records(piece, file.name)]
 
 
 def _json_end(content: bytes) -> int:
@@ -288,8 +317,12 @@ READERS: dict[str, Reader] = {
         _read_jsonl,
         (".jsonl", ".ndjson", ".json"),
         lambda head: head.lstrip().startswith(b"{"),
+        typed=True,
+        cells=json_cells,
     ),
-    "parquet": Reader("Parquet", _read_parquet, (".parquet", ".pq"), lambda head: head.startswith(b"PAR1")),
+    "parquet": Reader(
+        "Parquet; labels keep their type", _read_parquet, (".parquet", ".pq"), lambda head: head.startswith(b"PAR1"), True
+    ),
     "xlsx": Reader(
         "the first sheet of an Excel workbook (`pip install 'tfcr[excel]'`)", _read_xlsx, (".xlsx", ".xlsm"), _is_xlsx
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from tfcr.data.columns import Columns, choose_columns, joined_text
-from tfcr.data.corpus import STANDARD_INPUT, Corpus, corpus_of_files, opened
+from tfcr.data.corpus import STANDARD_INPUT, Corpus, corpus_of_files, opened, with_label_options
 from tfcr.data.datasets.loading import load_dataset
 from tfcr.data.datasets.registry import DATASETS
 from tfcr.data.options import ReadOptions, Table
@@ -29,7 +29,8 @@ def load_data(sources: Sequence[str], options: ReadOptions | None = None, path: 
         Path of the named dataset's files; searched for if omitted.
     """
     name, files = resolve_sources(sources, path)
-    return load_dataset(name, path) if name else corpus_of_files(files, options or ReadOptions())
+    options = options or ReadOptions()
+    return with_label_options(load_dataset(name, path), options) if name else corpus_of_files(files, options)
 
 
 def load_pieces(
