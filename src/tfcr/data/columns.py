@@ -116,8 +116,8 @@ def _text_cells(column: pl.Series) -> list[str | None]:
     dtype = column.dtype
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
         raise DataError(
-            f"the column {column.name!r} holds {str(dtype).lower()} instead of text; expected text: give another column "
-            "with --text NAME"
+            f"the column {column.name!r} holds {str(dtype).lower()} instead of text; expected text: give another "
+            "column with --text NAME"
         )
     cells: list[str | None] = column.cast(pl.String, strict=False).to_list()
     return cells

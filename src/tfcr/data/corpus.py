@@ -1,5 +1,6 @@
 """Labelled texts, and reading them from files: which rows can be used, and what the user is told about the others."""
 
+import math
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,6 @@ from typing import Any
 import polars as pl
 
 from tfcr.data.columns import Columns, choose_columns, joined_text
-from tfcr.data.options import ReadOptions, Table
 from tfcr.data.encoding import DataFile
 from tfcr.data.labels import (
     check_one_type,
@@ -24,6 +24,7 @@ from tfcr.data.labels import (
     unite_types,
     written_label,
 )
+from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import READERS, read_label_lines, read_table
 from tfcr.errors import DataError
 
@@ -206,7 +207,7 @@ def _label_cells(table: Table, columns: Columns, file: Path, options: ReadOption
         return label_cells(column, name)
     label_cells(column, name)  # refuses lists and objects
     cells = exact(DataFile(file, name), options, column.name)
-    return [None if isinstance(cell, float) and cell != cell else cell for cell in cells]  # NaN is no label
+    return [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
 
 
 _AMBIGUOUS = r"^\s*[-+\d{\[]|^\s*(true|false|null|NaN|-?Infinity)\s*$|[\x00\ufffd]"

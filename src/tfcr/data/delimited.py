@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tfcr.data.columns import column_names, column_numbers
+from tfcr.data.dialect import detect_dialect
 from tfcr.data.encoding import DataFile, bare_lines, decode_chunks, encoding_of
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.streaming import Piece, row_end, text_pieces
@@ -19,6 +20,7 @@ from tfcr.errors import DataError
 
 if TYPE_CHECKING:
     from _csv import Reader
+
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 
@@ -38,6 +40,7 @@ def read_delimited(file: DataFile, options: ReadOptions, separator: str | None =
     if separator is None:
         sample = next(decode_chunks([file.head()], encoding.name, file.name, "replace"))
         separator = detect_separator(sample, quoting=options.quoting)
+    dialect = detect_dialect(file, encoding.name, separator, quoting=options.quoting)
     names: list[str] = []
     for piece in text_pieces(file, encoding.name, row_end(separator, quoting=options.quoting and not options.columns)):
         frame = _read_piece(piece, file.name, separator, options, len(names))
@@ -46,7 +49,7 @@ def read_delimited(file: DataFile, options: ReadOptions, separator: str | None =
         if not names:
             names = column_names(frame, header=options.header)
             frame = frame.slice(1) if options.header else frame
-        yield Table(frame.rename(dict(zip(frame.columns, names, strict=True))), how)
+        yield Table(frame.rename(dict(zip(frame.columns, names, strict=True))), how, dialect=dialect)
 
 
 def _breaks_note(piece: Piece, rows: int) -> list[str]:
@@ -63,14 +66,15 @@ def _breaks_note(piece: Piece, rows: int) -> list[str]:
 
 def _given_separator(options: ReadOptions) -> str | None:
     """Return the separator that the user gave, by name or as it is."""
-    if options.separator is None:
-        return None
+    return None if options.separator is None else separator_named(options.separator)
+
+
+def separator_named(given: str) -> str:
+    """Return a separator that is given by its name or as it is."""
     names = {name: character for character, name in SEPARATORS.items()}
-    separator = {**names, "\\t": "\t"}.get(options.separator, options.separator)
-    if len(separator) != 1:
-        raise DataError(
-            f"found the separator {options.separator!r}; expected one character, or one of {', '.join(names)}"
-        )
+    separator = {**names, "\\t": "\t"}.get(given, given)
+    if len(separator) != 1 or separator in '"\r\n' or not separator.isascii():
+        raise DataError(f"found the separator {given!r}; expected one character, or one of {', '.join(names)}")
     return separator
 
 

@@ -1,6 +1,6 @@
 """The labels of a corpus: their types, spellings that differ by accident, and maps from labels to labels.
 
-    cells of a column  --label_cells-->  values  --typed_labels-->  labels of one type  --map_labels, merge_spellings-->
+cells of a column  --label_cells-->  values  --typed_labels-->  labels of one type  --map_labels, merge_spellings-->
 """
 
 import json
@@ -21,7 +21,7 @@ SHOWN = 3
 """How many examples a note gives."""
 CERTAIN_SEPARATORS = ";|"
 LIKELY_SEPARATORS = ",/+&\n"
-"""Characters between several labels in one cell; a likely one counts if all that it separates are labels by themselves."""
+"""Characters between several labels in one cell; a likely one counts if all that it separates are labels too."""
 
 
 # types ---------------------------------------------------------------------------------------------------------------
@@ -65,8 +65,8 @@ def label_cells(column: pl.Series, where: str) -> list[Any]:
             return cells(column)
     example = next((cell for cell in column.to_list() if cell is not None), None)
     raise DataError(
-        f"{where}: the column {column.name!r} holds {_what(example)}, such as {_short(example)}; expected one label per "
-        "row, as text or a number: give another column with --label NAME"
+        f"{where}: the column {column.name!r} holds {_what(example)}, such as {_short(example)}; expected one label "
+        "per row, as text or a number: give another column with --label NAME"
     )
 
 
@@ -138,7 +138,8 @@ def check_one_type(labels: Sequence[Any], where: str) -> None:
     try:
         label_array(labels)
     except LabelError as error:
-        raise DataError(f"{where}: {error}; write them in one way in the file, or is --label the wrong column?") from None
+        remedy = ": write them all as text, in quotes" if error.as_text else ""
+        raise DataError(f"{where}: {error}{remedy}; or is --label the wrong column?") from None
 
 
 # spellings -----------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from tfcr.data.delimited import read_delimited
 from tfcr.data.encoding import DataFile, Encoding, bare_lines, decode, decode_chunks, detect_encoding, encoding_of
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.streaming import Piece, line_end, row_slices, text_pieces
-from tfcr.errors import DataError, MissingExtraError, look_up
+from tfcr.errors import DataError, MissingExtraError, look_up, unknown_name
 from tfcr.system.archives import Member, members, tar_members
 
 LABEL_MARK = "__label__"
@@ -83,6 +83,8 @@ def table_pieces(path: Path, options: ReadOptions, name: str = "") -> Iterator[T
     file = DataFile(path, name)
     format_name = options.format or detect_format(file, options)
     reader = look_up(READERS, format_name, "data format")
+    if options.sheet is not None and format_name != "xlsx":
+        raise DataError(f"{file.name}: found --sheet {options.sheet}, and the file is {format_name}; leave it out")
     found = False
     for table in reader.read(file, options):
         if table.frame.height:
@@ -221,7 +223,7 @@ def _read_parquet(file: DataFile, options: ReadOptions) -> Iterator[Table]:
 
 
 def _read_xlsx(file: DataFile, options: ReadOptions) -> Iterator[Table]:
-    """Read the first sheet; each cell as the text that CSV would have: 1 and not 1.0, dates as 2024-05-31."""
+    """Read a sheet; each cell as the text that CSV would have: 1 and not 1.0, dates as 2024-05-31."""
     try:
         import fastexcel  # noqa: PLC0415 - an extra
     except ImportError:
@@ -235,8 +237,10 @@ def _read_xlsx(file: DataFile, options: ReadOptions) -> Iterator[Table]:
         sheets = fastexcel.read_excel(content).sheet_names
         if not sheets:
             raise ValueError("it has no sheet")
+        sheet = _sheet_named(options.sheet, sheets, file.name)
         frame = pl.read_excel(
             content,
+            sheet_name=sheet,
             engine="calamine",
             has_header=False,
             infer_schema_length=0,  # all text: a column may hold several types, and its name is text anyway
@@ -244,20 +248,33 @@ def _read_xlsx(file: DataFile, options: ReadOptions) -> Iterator[Table]:
             drop_empty_cols=False,
             raise_if_empty=False,
         )
+    except DataError:
+        raise
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError, ValueError) as error:
         reason = _first_line(error).removeprefix("calamine error: ")
         raise DataError(
             f"{file.name} cannot be read as an Excel workbook: {reason}; open it, and save it again as .xlsx or CSV"
         ) from error
-    sheet, *others = sheets
     if frame.is_empty():
-        hint = f"; others are {', '.join(others)}: move the one with the texts to the front" if others else ""
-        raise DataError(f"{file.name}: the first sheet, {sheet}, is empty; expected labelled texts{hint}")
+        others = [other for other in sheets if other != sheet]
+        hint = f"; others are {', '.join(others)}: give the one with the texts, --sheet NAME" if others else ""
+        first = "first " if sheet == sheets[0] else ""
+        raise DataError(f"{file.name}: the {first}sheet, {sheet}, is empty; expected labelled texts{hint}")
     names = column_names(frame, header=options.header)
     cells = frame.slice(1) if options.header else frame
     cells = cells.select(pl.all().str.replace(_DATE, "$1").str.replace(_TIME, "$1"))
     cells.columns = names
-    yield Table(cells, f"Excel, sheet {sheet}" + (f", the first of {1 + len(others)}" if others else ""))
+    number = "the first" if sheet == sheets[0] else f"number {1 + sheets.index(sheet)}"
+    yield Table(cells, f"Excel, sheet {sheet}" + (f", {number} of {len(sheets)}" if len(sheets) > 1 else ""))
+
+
+def _sheet_named(wanted: str | None, sheets: Sequence[str], name: str) -> str:
+    """Return the sheet that the user wants, by name or by number from 1; the first if none."""
+    if wanted is None or wanted in sheets:
+        return sheets[0] if wanted is None else wanted
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(sheets):
+        return sheets[int(wanted) - 1]
+    raise DataError(f"{name}: {unknown_name(wanted, sheets, 'sheet')}")
 
 
 def _is_xlsx(head: bytes) -> bool:
@@ -321,10 +338,17 @@ READERS: dict[str, Reader] = {
         cells=json_cells,
     ),
     "parquet": Reader(
-        "Parquet; labels keep their type", _read_parquet, (".parquet", ".pq"), lambda head: head.startswith(b"PAR1"), True
+        "Parquet; labels keep their type",
+        _read_parquet,
+        (".parquet", ".pq"),
+        lambda head: head.startswith(b"PAR1"),
+        True,
     ),
     "xlsx": Reader(
-        "the first sheet of an Excel workbook (`pip install 'tfcr[excel]'`)", _read_xlsx, (".xlsx", ".xlsm"), _is_xlsx
+        "a sheet of an Excel workbook, the first unless `--sheet` names another (`pip install 'tfcr[excel]'`)",
+        _read_xlsx,
+        (".xlsx", ".xlsm"),
+        _is_xlsx,
     ),
     "fasttext": Reader(
         f"lines of the form `{LABEL_MARK}x the text`, as fastText reads them; one label per line",

@@ -208,8 +208,9 @@ def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
         raise InputError("found no labels; expected one for each text: the weights are learned from them")
     if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
         raise InputError(f"found labels={labels!r}; expected a list with one label for each text")
-    if hasattr(labels, "__array__") and np.ndim(labels) != 1:
-        raise InputError(f"found labels of shape {np.shape(labels)}; expected one label for each text")
+    shape = getattr(labels, "shape", (n_documents,))
+    if len(shape) != 1:
+        raise InputError(f"found labels of shape {shape}; expected one label for each text")
     targets: Any = labels if isinstance(labels, np.ndarray) and labels.dtype.kind != "O" else _listed(labels)
     if len(targets) != n_documents:
         raise InputError(f"found {n_documents} texts and {len(targets)} labels; expected the same number of each")
@@ -219,7 +220,8 @@ def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
     try:
         return label_array(targets)
     except LabelError as error:
-        raise InputError(f"{error}. str() turns any label into text") from None
+        remedy = ": turn them all into text with str()" if error.as_text else ""
+        raise InputError(f"{error}{remedy}") from None
 
 
 def check_sample_weight(sample_weight: Iterable[float] | None, n_documents: int) -> NDArray[np.float64]:

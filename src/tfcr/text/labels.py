@@ -1,7 +1,7 @@
 """Labels of one type: what can be a label, and why something cannot.
 
-Whatever passes here can be trained on, saved in a model, and read back as the same label: nothing is merged, and nothing
-is refused after training.
+Whatever passes here can be trained on, saved in a model, and read back as the same label: nothing is merged, and
+nothing is refused after training.
 """
 
 import re
@@ -26,7 +26,14 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 class LabelError(ValueError):
-    """A label that cannot be used. The caller says where it was found, and what to do."""
+    """A label that cannot be used, and whether it could be if it were written as text.
+
+    The caller says where it was found, and what to do.
+    """
+
+    def __init__(self, message: str, *, as_text: bool = True) -> None:
+        super().__init__(message)
+        self.as_text = as_text
 
 
 def label_array(values: Iterable[Any]) -> NDArray[Any]:
@@ -69,7 +76,7 @@ def _kind_of(label: Any, number: int) -> str:
             return kind
     raise LabelError(
         f"label number {number} (counted from 0), {_shown(label)}, is of type {type(label).__name__}; "
-        "expected one label for each text: text, a number or a boolean"
+        "expected one label for each text, a string, number or boolean"
     )
 
 
@@ -82,13 +89,17 @@ def _texts(labels: Sequence[str]) -> NDArray[Any]:
     for label in set(labels):
         if len(label) > LONGEST:
             raise LabelError(
-                f"found a label of {len(label):,} characters, {_shown(label)}; expected at most {LONGEST:,}: is this "
-                "the column of the texts?"
+                f"found a label of {len(label):,} characters, {_shown(label)}; expected at most {LONGEST:,}: are these "
+                "the texts?",
+                as_text=False,
             )
         if label.endswith("\0"):  # which numpy would drop, and so merge two labels
-            raise LabelError(f"found the label {label!r}; expected none that ends in a NUL character")
+            raise LabelError(f"found the label {label!r}; expected none that ends in a NUL character", as_text=False)
         if _LONE_SURROGATE.search(label):
-            raise LabelError(f"found the label {label!r}, with half of a surrogate pair; expected Unicode text")
+            raise LabelError(
+                f"found the label {label!r}, with half of a surrogate pair; expected Unicode text: write it anew",
+                as_text=False,
+            )
     return np.asarray(labels, dtype=str)
 
 
