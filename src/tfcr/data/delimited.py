@@ -21,7 +21,6 @@ from tfcr.errors import DataError
 if TYPE_CHECKING:
     from _csv import Reader
 
-
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 
 
@@ -40,7 +39,8 @@ def read_delimited(file: DataFile, options: ReadOptions, separator: str | None =
     if separator is None:
         sample = next(decode_chunks([file.head()], encoding.name, file.name, "replace"))
         separator = detect_separator(sample, quoting=options.quoting)
-    dialect = detect_dialect(file, encoding.name, separator, quoting=options.quoting)
+    # of lines that were split, the last column may hold separators: it must be quoted
+    dialect = detect_dialect(file, encoding.name, separator, quoting=options.quoting or options.columns is not None)
     names: list[str] = []
     for piece in text_pieces(file, encoding.name, row_end(separator, quoting=options.quoting and not options.columns)):
         frame = _read_piece(piece, file.name, separator, options, len(names))
