@@ -16,7 +16,10 @@ from tfcr.text.labels import LabelError, label_array
 from tfcr.trained.codec import read_classes, write_classes
 
 REFUSED: dict[str, tuple[Any, str]] = {
-    "2**63": ([2**63, 2**63 + 1], "found the label 9223372036854775808; expected integers from -2\\*\\*63 to 2\\*\\*63 - 1"),
+    "2**63": (
+        [2**63, 2**63 + 1],
+        "found the label 9223372036854775808; expected integers from -2\\*\\*63 to 2\\*\\*63 - 1",
+    ),
     "2**63 and a negative one": ([2**63, -1], "found the label 9223372036854775808"),
     "30 digits": ([10**30, 10**30 + 1], "found the label 1000000000000000000000000000000"),
     "uint64": (np.array([2**63, 2**63 + 1], np.uint64), "found the label 9223372036854775808"),
