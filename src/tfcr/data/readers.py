@@ -128,12 +128,29 @@ def _read_jsonl(file: DataFile, options: ReadOptions) -> Iterator[Table]:
                 raise pl.exceptions.ComputeError("polars reads half of a surrogate pair as NUL")
             frame = pl.read_ndjson(piece.content, infer_schema_length=None)
         except pl.exceptions.PolarsError:
-            records = _whole_characters(_json_records(piece, file.name))
-            frame = pl.DataFrame(records, infer_schema_length=None, strict=False)
+            records = _json_records(piece, file.name)
+            if _SURROGATE_ESCAPE.search(piece.content):
+                records = _whole_characters(records)
+            names = dict.fromkeys(name for record in records for name in record)
+            frame = pl.DataFrame([_json_series(name, [record.get(name) for record in records]) for name in names])
         yield Table(frame, piece.described("JSON lines", encoding))
 
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _json_series(name: str, cells: list[Any]) -> pl.Series:
+    """Return a column of JSON; cells of types that polars cannot unite become text."""
+    kinds = {type(cell) for cell in cells} - {type(None)}
+    try:
+        if kinds == {int, float}:
+            return pl.Series(name, [None if cell is None else float(cell) for cell in cells], pl.Float64)
+        if len(kinds) <= 1:
+            return pl.Series(name, cells, strict=True)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        pass
+    text = [cell if cell is None or isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) for cell in cells]
+    return pl.Series(name, text, pl.String)
 
 
 def _whole_characters(value: Any) -> Any:
