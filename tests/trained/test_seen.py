@@ -13,7 +13,7 @@ from tests.trained.test_format import KEPT_MODELS
 from tfcr import TfcrClassifier, TrainedModel, load
 from tfcr.errors import ModelError
 from tfcr.trained import seen
-from tfcr.trained.format import _digest
+from tfcr.trained.format import _digest, read_data
 from tfcr.trained.seen import Seen, TrainingTexts
 
 CORPUS = random_corpus(60)
@@ -47,8 +47,12 @@ def test_they_are_saved_and_read_only_when_asked_for(
 ) -> None:
     model.save(tmp_path / "a")
     read: list[object] = []
-    original = seen.read_data
-    monkeypatch.setattr(seen, "read_data", lambda folder, file: read.append(file) or original(folder, file))
+
+    def counted(folder: Path, file: object) -> Any:
+        read.append(file)
+        return read_data(folder, file)
+
+    monkeypatch.setattr(seen, "read_data", counted)
     again = load(tmp_path / "a")
     again.predict(CORPUS.texts)
     assert read == []
