@@ -1,7 +1,7 @@
 """Mutations of bytes, and of what the bytes stand for: each takes a source of random numbers and content.
 
-To add one, write a function and add a row: to BYTES if it suits any file, to STRUCTURES by the ending of the files whose
-format it knows. A mutation that does not fit returns its content as it is.
+To add one, write a function and add a row: to BYTES if it suits any file, to STRUCTURES by the ending of the files
+whose format it knows. A mutation that does not fit returns its content as it is.
 """
 
 import bz2
@@ -174,7 +174,13 @@ def mutate_bytes(random: Random, data: bytes) -> bytes:
 
 # JSON ----------------------------------------------------------------------------------------------------------------
 
-_MARKS = {"@digits@": DIGITS, "@deep@": "[" * 3000 + "]" * 3000, "@nan@": "NaN", "@infinity@": "-Infinity", "@big@": "1e999"}
+_MARKS = {
+    "@digits@": DIGITS,
+    "@deep@": "[" * 3000 + "]" * 3000,
+    "@nan@": "NaN",
+    "@infinity@": "-Infinity",
+    "@big@": "1e999",
+}
 """What json.dumps does not write, by what stands for it until then."""
 
 
@@ -182,7 +188,24 @@ def other_value(random: Random) -> Any:
     """Return a value that is probably not what was expected."""
     return random.choice(
         (
-            *(None, True, False, "", "x", "\ud800", "\0", "a" * 300, [], {}, [[]], [None], {"": 0}, [1, "1"], -1.5, 1e300),
+            *(
+                None,
+                True,
+                False,
+                "",
+                "x",
+                "\ud800",
+                "\0",
+                "a" * 300,
+                [],
+                {},
+                [[]],
+                [None],
+                {"": 0},
+                [1, "1"],
+                -1.5,
+                1e300,
+            ),
             *(0, -1, random.choice(NUMBERS), str(random.choice(NUMBERS)), *_MARKS, list(range(40)), "../x", "nan"),
         )
     )
@@ -201,7 +224,9 @@ def edit_json(random: Random, tree: Any) -> Any:
     elif how < 0.8:
         del new[key]
     elif isinstance(new, dict):
-        new[random.choice(("", "x", str(key).upper(), *map(str, keys)))] = random.choice((tree[key], other_value(random)))
+        new[random.choice(("", "x", str(key).upper(), *map(str, keys)))] = random.choice(
+            (tree[key], other_value(random))
+        )
     else:
         new.insert(random.randrange(len(new) + 1), random.choice((tree[key], other_value(random))))
     return new
@@ -227,7 +252,7 @@ def mutate_json_lines(random: Random, data: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-# arrays and tables -----------------------------------------------------------------------------------------------------
+# arrays and tables ---------------------------------------------------------------------------------------------------
 
 
 def mutate_npy(random: Random, data: bytes) -> bytes:
@@ -281,7 +306,9 @@ def mutate_safetensors(random: Random, data: bytes) -> bytes:
     except (KeyError, TypeError, ValueError):
         return data
     if how < 0.4:
-        facts["dtype"] = random.choice(("F16", "BF16", "F32", "F64", "I8", "I16", "I32", "I64", "U8", "U64", "BOOL", "C64"))
+        facts["dtype"] = random.choice(
+            ("F16", "BF16", "F32", "F64", "I8", "I16", "I32", "I64", "U8", "U64", "BOOL", "C64")
+        )
         return join_safetensors(header, content)
     if how < 0.5:
         one, two = random.sample(tensors, 2) if len(tensors) > 1 else (tensors[0], tensors[0])
@@ -296,17 +323,11 @@ def _mutate_numbers(random: Random, part: bytes) -> bytes:
         return part
     size = random.choice([width for width in (1, 4, 8) if len(part) % width == 0])
     place, other = (size * random.randrange(len(part) // size) for _ in range(2))
-    floats = (float("nan"), float("inf"), -1e30, 1e-40, 0.0, 3e38, -1.0)
-    new = {
-        1: lambda: random.randbytes(1),
-        4: lambda: random.choice(
-            (struct.pack("<f", random.choice(floats)), struct.pack("<I", random.choice(NUMBERS) % 2**32))
-        ),
-        8: lambda: random.choice(
-            (struct.pack("<d", random.choice(floats)), struct.pack("<Q", random.choice(NUMBERS) % 2**64))
-        ),
-    }[size]
-    value = part[other : other + size] if random.random() < 0.4 else new()
+    number = (random.choice(NUMBERS) % 2 ** (8 * size)).to_bytes(size, "little")
+    if size > 1 and random.random() < 0.5:
+        float_value = random.choice((float("nan"), float("inf"), -1e30, 1e-40, 0.0, 3e38, -1.0))
+        number = struct.pack("<f" if size == 4 else "<d", float_value)
+    value = part[other : other + size] if random.random() < 0.4 else number
     return _put(part, place, place + size, value)
 
 
@@ -365,15 +386,20 @@ def mutate_sqlite(random: Random, data: bytes) -> bytes:
 def _other_cell(random: Random, value: Any) -> Any:
     if isinstance(value, str) and value[:1] in ("{", "[") and random.random() < 0.7:
         return mutate_json(random, value.encode()).decode("utf-8", "replace")
-    return random.choice((None, "", b"\xff", "x", 0, -1, 2**63 - 1, 1e300, float("inf"), b"\0" * 9, "[]", DIGITS, value))
+    return random.choice(
+        (None, "", b"\xff", "x", 0, -1, 2**63 - 1, 1e300, float("inf"), b"\0" * 9, "[]", DIGITS, value)
+    )
 
 
-# archives --------------------------------------------------------------------------------------------------------------
+# archives ------------------------------------------------------------------------------------------------------------
 
 
 def mutate_gzip(random: Random, data: bytes) -> bytes:
     """Change what is inside of a compressed file; its wrapping stays right."""
-    for unpacker, packer in ((gzip.decompress, lambda inner: gzip.compress(inner, 1, mtime=0)), (bz2.decompress, bz2.compress)):
+    for unpacker, packer in (
+        (gzip.decompress, lambda inner: gzip.compress(inner, 1, mtime=0)),
+        (bz2.decompress, bz2.compress),
+    ):
         with suppress(OSError, EOFError, ValueError, zlib.error):
             inner = unpacker(data)
             inside = mutate_tar if inner[257:262] == b"ustar" and random.random() < 0.7 else mutate_bytes

@@ -1,7 +1,7 @@
 """Fuzz for a while: ``python -P tests/fuzz/run.py [TARGET...]``, ``--replay FILE...``, or ``make fuzz``.
 
-FUZZ_MINUTES (1), FUZZ_SEED (0) and FUZZ_WORKERS (one per core) say how long, which inputs and how many at once. Findings
-are written to fuzz-findings/, one small file each, which ``--replay`` runs again. Fails if anything was found.
+FUZZ_MINUTES (1), FUZZ_SEED (0) and FUZZ_WORKERS (one per core) say how long, which inputs and how many at once.
+Findings are written to fuzz-findings/, one small file each, which ``--replay`` runs again. Fails if anything was found.
 """
 
 import argparse
@@ -23,7 +23,8 @@ from tests.fuzz.targets import TARGETS
 from tests.fuzz.workers import Tally, Verdict, Worker, file_name, judge_apart, make_case, wait_for, workers
 
 FINDINGS = Path("fuzz-findings")
-MINIMISE_SECONDS = 6.0
+MINIMISE_SECONDS, MINIMISE_ALL = 5.0, 120.0
+"""How long one finding is made smaller, and all of them together."""
 
 
 def main() -> int:
@@ -66,16 +67,14 @@ def fuzz(names: list[str], minutes: float, seed: str, count: int, most: int = 0)
         prepared = time.monotonic()
         _run(running, tallies, prepared + 60 * minutes, most or 1 << 60)
         lasted = time.monotonic() - prepared
-        kept = [
-            _keep(name, key, number, verdict, running[0])
-            for name, tally in tallies.items()
-            for key, (number, verdict) in tally.findings.items()
-        ]
-    print(f"seed {seed}, {count} workers, {lasted:.0f} s (and {prepared - began:.0f} s to begin)\n")
-    print(table(tallies, lasted))
-    for line in kept:
-        print(line)
-    return int(bool(kept))
+        print(f"seed {seed}, {count} workers, {lasted:.0f} s (and {prepared - began:.0f} s to begin)\n")
+        print(table(tallies, lasted), flush=True)
+        enough = time.monotonic() + MINIMISE_ALL
+        for name, tally in tallies.items():
+            for key, (number, verdict) in tally.findings.items():
+                times = tally.repeats[key]
+                print(f"{_keep(name, key, number, verdict, running[0], enough)} ({times} inputs)", flush=True)
+    return int(any(tally.findings for tally in tallies.values()))
 
 
 STRIDE = 25
@@ -145,14 +144,16 @@ def _collect(busy: list[Worker], tallies: dict[str, Tally], numbers: dict[str, _
             yield worker
 
 
-def _keep(name: str, key: str, number: int, verdict: Verdict, worker: Worker) -> str:
+def _keep(name: str, key: str, number: int, verdict: Verdict, worker: Worker, enough: float) -> str:
     """Write a finding to its file, as small as it can be made in a few seconds."""
     seeds, seed, _ = worker.arguments
     case = make_case(name, seed, number, seeds)
-    again = judge_apart(worker, case)
-    note = "" if again.key == key else f" (not again: {again.key})"
-    if again.is_finding and "more than" not in again.key:
-        case = minimise(case, again.key, worker)
+    note = ""
+    if time.monotonic() < enough:
+        again = judge_apart(worker, case)
+        note = "" if again.key == key else f" (not again: {again.key})"
+        if again.is_finding and "more than" not in again.key:
+            case = minimise(case, again.key, worker)
     FINDINGS.mkdir(exist_ok=True)
     path = FINDINGS / file_name(case, key)
     replace(case, problem=f"{key}{note}\n{verdict.detail}").save(path)

@@ -118,9 +118,46 @@ def make_mutant(target: Target, seeds: list[Files], random: Random) -> Files:
 # data files ----------------------------------------------------------------------------------------------------------
 
 _ENCODINGS = (
-    *("utf-8", "utf-16", "utf-16-le", "utf-32", "latin-1", "cp1252", "ascii", "utf-7", "gb18030", "shift_jis", "koi8-r"),
-    *("rot13", "base64", "hex", "zlib", "idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs"),
-    *("", "x", "é", "\0", "a" * 300, "../utf_8", "utf-8-sig", "cp037", "hz", "iso2022_jp", "utf_16_be", "big5", "cp65001"),
+    *(
+        "utf-8",
+        "utf-16",
+        "utf-16-le",
+        "utf-32",
+        "latin-1",
+        "cp1252",
+        "ascii",
+        "utf-7",
+        "gb18030",
+        "shift_jis",
+        "koi8-r",
+    ),
+    *(
+        "rot13",
+        "base64",
+        "hex",
+        "zlib",
+        "idna",
+        "punycode",
+        "unicode_escape",
+        "raw_unicode_escape",
+        "undefined",
+        "mbcs",
+    ),
+    *(
+        "",
+        "x",
+        "é",
+        "\0",
+        "a" * 300,
+        "../utf_8",
+        "utf-8-sig",
+        "cp037",
+        "hz",
+        "iso2022_jp",
+        "utf_16_be",
+        "big5",
+        "cp65001",
+    ),
 )
 _OPTIONS: dict[str, tuple[Any, ...]] = {
     "encoding": _ENCODINGS,
@@ -304,7 +341,9 @@ def _drawn_json() -> "st.SearchStrategy[Files]":
     """Draw JSON lines whose values may be anything."""
     leaf = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=6)
     value = st.recursive(
-        leaf, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=6
+        leaf,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=6,
     )
     line = st.fixed_dictionaries({"text": value, "label": value}).map(json.dumps) | value.map(json.dumps)
     return st.tuples(st.lists(line, min_size=1, max_size=8), st.sampled_from(_OPTIONS["piece"])).map(
@@ -326,9 +365,21 @@ def _bombs() -> list[Files]:
     ]
 
 
-# datasets --------------------------------------------------------------------------------------------------------------
+# datasets ------------------------------------------------------------------------------------------------------------
 
-_DATASETS = ("replab", "odp", "rev-rest", "rev-book", "semeval", "sentiment", "hate", "ns200", "20ng", "dbpedia", "sogou")
+_DATASETS = (
+    "replab",
+    "odp",
+    "rev-rest",
+    "rev-book",
+    "semeval",
+    "sentiment",
+    "hate",
+    "ns200",
+    "20ng",
+    "dbpedia",
+    "sogou",
+)
 
 
 def _dataset_seeds(folder: Path) -> list[Files]:
@@ -346,7 +397,7 @@ def _run_dataset(folder: Path) -> None:
     load_dataset(name, folder / "data")
 
 
-# vectors -----------------------------------------------------------------------------------------------------------------
+# vectors -------------------------------------------------------------------------------------------------------------
 
 
 def _vector_seeds(folder: Path) -> list[Files]:
@@ -354,7 +405,11 @@ def _vector_seeds(folder: Path) -> list[Files]:
     for number, (_, write) in enumerate(vector_files.FILES.values()):
         (folder / str(number)).mkdir()
         written = write(folder / str(number))
-        kept = (written.name, written.with_suffix(".txt").name) if written.suffix in (".npy", ".safetensors") else (written.name,)
+        kept = (
+            (written.name, written.with_suffix(".txt").name)
+            if written.suffix in (".npy", ".safetensors")
+            else (written.name,)
+        )
         files = read_files(folder / str(number))
         options = {"file": written.name}
         found.append(_with_options({name: files[name] for name in kept}, **options))
@@ -393,13 +448,19 @@ def _vector_claims() -> list[Files]:
     for claim in ("3 50000000", "50000000 3", "3 0", "0 3", f"{DIGITS} 3", "3 9223372036854775807", "-3 3", "3.0 3"):
         text = f"{claim}\ngood 1 2 3\nfilm 4 5 6\nbad 7 8 9\n".encode()
         found.append(_with_options({"w.vec": text}, file="w.vec"))
-        binary = f"{claim}\n".encode() + b"good " + struct.pack("<3f", 1, 2, 3) + b"\nfilm " + struct.pack("<3f", 4, 5, 6)
+        binary = (
+            f"{claim}\n".encode() + b"good " + struct.pack("<3f", 1, 2, 3) + b"\nfilm " + struct.pack("<3f", 4, 5, 6)
+        )
         found.append(_with_options({"w.bin": binary}, file="w.bin"))
     one_line = b"word " + b"1 " * 2_000_000 + b"\n"
-    return [*found, _with_options({"w.vec": one_line}, file="w.vec"), _with_options({"w.vec": b"a" * (8 << 20)}, file="w.vec")]
+    return [
+        *found,
+        _with_options({"w.vec": one_line}, file="w.vec"),
+        _with_options({"w.vec": b"a" * (8 << 20)}, file="w.vec"),
+    ]
 
 
-# caches ------------------------------------------------------------------------------------------------------------------
+# caches --------------------------------------------------------------------------------------------------------------
 
 
 def _artifact(section: str) -> Path:
@@ -478,7 +539,7 @@ def _run_corpus_cache(folder: Path) -> None:
             raise DisagreementError("a damaged cache was trusted")
 
 
-# models ------------------------------------------------------------------------------------------------------------------
+# models --------------------------------------------------------------------------------------------------------------
 
 _MODELS = Path(__file__).parents[1] / "models"
 _DATA_FILE = re.compile(r"([a-z]+)-[0-9a-f]{16}\.safetensors")
@@ -519,7 +580,12 @@ def _change_model(random: Random, files: Files) -> Files:
 
 def _model_links() -> list[Files]:
     files = _model_seeds(Path())[-1]
-    kinds: list[tuple[str, bytes]] = [("@link", b"/dev/zero"), ("@link", b"/dev/urandom"), ("@link", b"."), ("@fifo", b"")]
+    kinds: list[tuple[str, bytes]] = [
+        ("@link", b"/dev/zero"),
+        ("@link", b"/dev/urandom"),
+        ("@link", b"."),
+        ("@fifo", b""),
+    ]
     return [
         {**{other: content for other, content in files.items() if other != name}, f"{name}{kind}": content}
         for name in files
@@ -566,7 +632,7 @@ def _check_scores(one: Any, two: Any, what: str) -> None:
         raise DisagreementError(f"{what}: {one.tolist()} and {two.tolist()}")
 
 
-# results, grids --------------------------------------------------------------------------------------------------------------
+# results, grids ------------------------------------------------------------------------------------------------------
 
 
 def _result_seeds(folder: Path) -> list[Files]:
@@ -653,9 +719,28 @@ def _run_grid(folder: Path) -> None:
 
 def _grid_claims() -> list[Files]:
     lines = (
-        *('sizes = "1:1000000000:1"', f"sizes = {DIGITS}", 'sizes = "1:9:0"', f'folds = "{DIGITS}"', "folds = 1000000000"),
-        *("x = " + "[" * 5000, "x." * 5000 + "y = 1", "sample = 1e400", "sample = nan", "seeds = [0, -1, 99999999999999]"),
-        *('schemes = [["a"]]', "schemes = [{a = 1}]", "heads = 1979-05-27", "word2vec = 5", 'folds = "0/0"', "sample = -1"),
+        *(
+            'sizes = "1:1000000000:1"',
+            f"sizes = {DIGITS}",
+            'sizes = "1:9:0"',
+            f'folds = "{DIGITS}"',
+            "folds = 1000000000",
+        ),
+        *(
+            "x = " + "[" * 5000,
+            "x." * 5000 + "y = 1",
+            "sample = 1e400",
+            "sample = nan",
+            "seeds = [0, -1, 99999999999999]",
+        ),
+        *(
+            'schemes = [["a"]]',
+            "schemes = [{a = 1}]",
+            "heads = 1979-05-27",
+            "word2vec = 5",
+            'folds = "0/0"',
+            "sample = -1",
+        ),
         *('sizes = "1:1000000:1"', "seeds = '" + ",".join(map(str, range(20000))) + "'", 'schemes = "\\uD800"'),
     )
     return [{"grid.toml": f"[experiment]\n{line}\n[datasets.pydocs]\n".encode()} for line in lines]
@@ -674,7 +759,7 @@ def _change_grid(random: Random, files: Files) -> Files:
     return {"grid.toml": b"\n".join(lines)}
 
 
-# archives, downloads -----------------------------------------------------------------------------------------------------------
+# archives, downloads -------------------------------------------------------------------------------------------------
 
 
 def _archive_seeds(folder: Path) -> list[Files]:
@@ -758,8 +843,9 @@ def _run_download(folder: Path) -> None:
     with mock.patch.object(download_module, "PAUSE", 0.0):
         path = download(target, folder / "out", timeout=0.4)
     _check_download(path.read_bytes(), script, server)
-    if sorted(os.listdir(folder / "out")) != ["data.bin"]:
-        raise DisagreementError(f"a download leaves {os.listdir(folder / 'out')}")
+    left = sorted(read_files(folder / "out"))
+    if left != ["data.bin"]:
+        raise DisagreementError(f"a download leaves {left}")
 
 
 def _check_download(content: bytes, script: dict[str, Any], server: HostileServer) -> None:
@@ -773,17 +859,23 @@ def _check_download(content: bytes, script: dict[str, Any], server: HostileServe
             return
     versions = [str(text).encode("utf-8", "replace") for text in files.values()]
     part = script.get("part")
-    if isinstance(part, dict) and not any(version.decode(errors="replace").startswith(str(part.get("content"))) for version in versions):
+    if isinstance(part, dict) and not any(
+        version.decode(errors="replace").startswith(str(part.get("content"))) for version in versions
+    ):
         return
     whole = [version for version in versions if content == version or version.startswith(content)]
-    if not whole and content not in server.sent and not any(content[: len(sent)] == sent for sent in server.sent if sent):
+    if (
+        not whole
+        and content not in server.sent
+        and not any(content[: len(sent)] == sent for sent in server.sent if sent)
+    ):
         raise DisagreementError(f"found {content[:60]!r}… of {len(content)} bytes, which is no version of the file")
     mixed = [version for version in versions if len(content) == len(version) and content != version]
     if mixed and not whole and len(set(versions)) > 1 and content not in server.sent:
         raise DisagreementError("two versions of a file were joined")
 
 
-# texts ---------------------------------------------------------------------------------------------------------------------------
+# texts ---------------------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -793,7 +885,10 @@ def _model() -> TrainedModel:
 
 def _text_seeds(folder: Path) -> list[Files]:
     texts = [text for text, _ in _docstring_rows()]
-    texts += ["w0_1 common1 w0_1", "Größe, naïve café! 日本語 12.5 https://x.org/a?b=c @you #tag :-) e\u0301\u0301 don't"]
+    texts += [
+        "w0_1 common1 w0_1",
+        "Größe, naïve café! 日本語 12.5 https://x.org/a?b=c @you #tag :-) e\u0301\u0301 don't",
+    ]
     return [{"text.txt": text.encode()} for text in texts]
 
 
@@ -824,8 +919,17 @@ def _counts(documents: Any) -> dict[str, list[int]]:
 
 
 def _marks() -> list[Files]:
-    runs = ("\u0301" * 100_000, "\u0301\u0327" * 50_000, "a" * 4_000_000, "a " * 1_000_000, "\u1100" * 300_000, "@" * 10**6)
-    return [{"text.txt": text.encode()} for text in (*runs, *(token.decode("utf-8", "replace") * 999 for token in TOKENS))]
+    runs = (
+        "\u0301" * 100_000,
+        "\u0301\u0327" * 50_000,
+        "a" * 4_000_000,
+        "a " * 1_000_000,
+        "\u1100" * 300_000,
+        "@" * 10**6,
+    )
+    return [
+        {"text.txt": text.encode()} for text in (*runs, *(token.decode("utf-8", "replace") * 999 for token in TOKENS))
+    ]
 
 
 TARGETS: dict[str, Target] = {

@@ -20,7 +20,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -42,7 +42,8 @@ MOST_SECONDS = 10.0
 MOST_MEMORY = 2 << 30
 DRAWN = 60
 """How many inputs hypothesis draws at once."""
-DRAWN_EVERY = 6
+SPECIAL_EVERY, DRAWN_EVERY = 10, 6
+"""One input in so many is a special one, as long as there are any, and one in so many is drawn by hypothesis."""
 FINE, REFUSED = "fine", "refused"
 KERNELS = Path(__file__).parents[2] / ".fuzz-cache"
 """Where compiled code is kept from one run to the next."""
@@ -108,10 +109,10 @@ def make_case(name: str, seed: str, number: int, seeds: Seeds) -> Case:
     """Return an input: the same for the same target, seed and number."""
     origin = f"FUZZ_SEED={seed} number {number}"
     special = special_cases(name)
-    if number < len(special):
-        return Case(name, special[number], f"{origin} (special)")
+    if number % SPECIAL_EVERY == 0 and number // SPECIAL_EVERY < len(special):
+        return Case(name, special[number // SPECIAL_EVERY], f"{origin} (special)")
     target = TARGETS[name]
-    if target.drawn is not None and number % DRAWN_EVERY == 0:
+    if target.drawn is not None and number % DRAWN_EVERY == 1:
         draws = drawn_cases(name, f"{seed} {number // (DRAWN_EVERY * DRAWN)}")
         return Case(name, draws[number // DRAWN_EVERY % len(draws)], f"{origin} (hypothesis)")
     return Case(name, make_mutant(target, seeds[name], Random(f"{seed} {name} {number}")), origin)
@@ -157,7 +158,7 @@ def judge(case: Case, folder: Path) -> Verdict:
             TARGETS[case.target].run(folder)
     except TfcrError:
         return Verdict(REFUSED)
-    except BaseException as error:  # noqa: BLE001 - a panic in Rust code is no Exception
+    except BaseException as error:  # a panic in Rust code is no Exception
         return Verdict(_key(error), "".join(traceback.format_exception(error, limit=-12)))
     finally:
         empty(folder)
@@ -211,19 +212,18 @@ def _work(orders: Connection, state: mmap.mmap, seeds: Seeds, seed: str, folder:
                 _note(state, 0)
                 orders.send(judge(order, folder / "case"))
             else:
-                for found in _batch(*order, state, seeds, seed, folder / "case"):
+                name, first, last = order
+                inputs = ((number, make_case(name, seed, number, seeds)) for number in range(first, last))
+                for found in _batch(inputs, state, folder / "case"):
                     orders.send(found)
                 orders.send(None)
 
 
-def _batch(
-    name: str, first: int, last: int, state: mmap.mmap, seeds: Seeds, seed: str, folder: Path
-) -> Iterator[tuple[int, Verdict]]:
-    """Run the inputs with these numbers; yield the number and verdict of each finding."""
+def _batch(inputs: Iterable[tuple[int, Case]], state: mmap.mmap, folder: Path) -> Iterator[tuple[int, Verdict]]:
+    """Run numbered inputs; yield the number and verdict of each finding."""
     fine = refused = 0
     slowest = 0.0
-    for number in range(first, last):
-        case = make_case(name, seed, number, seeds)
+    for number, case in inputs:
         _note(state, number, fine, refused, slowest)
         began = time.monotonic()
         verdict = judge(case, folder)
@@ -239,7 +239,7 @@ def _note(state: mmap.mmap, number: int, fine: int = 0, refused: int = 0, slowes
     state[:] = _STATE.pack(number, time.monotonic(), fine, refused, slowest)
 
 
-# the watchdog ----------------------------------------------------------------------------------------------------------
+# the watchdog --------------------------------------------------------------------------------------------------------
 
 
 class Worker:
@@ -316,7 +316,9 @@ class Worker:
 
     def _place(self) -> str:
         """Return the innermost line of tfcr in the traceback of the thread that worked."""
-        found = [line.split('"') for line in self._log().splitlines() if '/tfcr/' in line and line.startswith('  File "')]
+        found = [
+            line.split('"') for line in self._log().splitlines() if "/tfcr/" in line and line.startswith('  File "')
+        ]
         if not found:
             return "no line of tfcr"
         return f"{'/'.join(Path(found[0][1]).parts[-2:])}{found[0][2].replace(', line ', ':')}"
