@@ -377,7 +377,7 @@ def mutate_sqlite(random: Random, data: bytes) -> bytes:
             connection.execute(f"PRAGMA {pragma} = {random.choice(NUMBERS) % 2**31}")
         connection.commit()
         return connection.serialize()
-    except (sqlite3.Error, IndexError, OverflowError, UnicodeError):
+    except (sqlite3.Error, IndexError, OverflowError, UnicodeError, MemoryError):  # the last one for an empty file
         return data
     finally:
         connection.close()

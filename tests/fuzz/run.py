@@ -53,7 +53,7 @@ def replay(files: list[Path]) -> int:
             began = time.monotonic()
             verdict = judge_apart(worker, case)
             found += verdict.is_finding
-            print(f"{file}: {verdict.key} ({time.monotonic() - began:.1f} s)")
+            print(f"{file}\t{verdict.key}\t{time.monotonic() - began:.1f} s", flush=True)
             if verdict.detail:
                 print(verdict.detail)
     return int(found > 0)

@@ -55,8 +55,8 @@ from tfcr.text.documents import count_terms
 from tfcr.text.tokenizers import TOKENIZERS, Tokenizer
 from tfcr.trained import word_table as word_table_module
 
-OPTIONS = "options.json"
-"""The file of a case that says how its other files are read."""
+OPTIONS, LABELS = "options.json", "labels.txt"
+"""The file of a case that says how its other files are read, and one with labels."""
 
 
 class DisagreementError(Exception):
@@ -206,14 +206,14 @@ def _options_of(content: bytes) -> dict[str, Any]:
 
 def _read_options(folder: Path) -> dict[str, Any]:
     options = _options_of((folder / OPTIONS).read_bytes())
-    return {
-        name: tuple(value) if isinstance(value, list) else value for name, value in options.items() if name in _OPTIONS
-    }
+    labels = {"label_files": (str(folder / LABELS),)} if (folder / LABELS).exists() else {}
+    known = {name: value for name, value in options.items() if name in _OPTIONS}
+    return labels | {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
 
 
 def _place(folder: Path) -> Path:
     """Return the file or folder that a case is about: the first that is not about the harness."""
-    return next((path for path in sorted(folder.iterdir()) if path.name != OPTIONS), folder / "absent")
+    return next((path for path in sorted(folder.iterdir()) if path.name not in (OPTIONS, LABELS)), folder / "absent")
 
 
 def _docstring_rows() -> list[tuple[str, str]]:
@@ -257,7 +257,9 @@ def _data_seeds(kind: str) -> Callable[[Path], list[Files]]:
             for name, content in read_files(folder).items()
             if (folder / name == written or written in (folder / name).parents) and ".DS_Store" not in name
         }
-        found = [_with_options(small, **({"format": "lines"} if kind == "lines" else {}))]
+        if kind == "lines":
+            return [_with_options({**small, LABELS: (folder / LABELS).read_bytes()}, format="lines")]
+        found = [_with_options(small)]
         if kind in _TEXT_ROWS:
             found.append(_with_options(_TEXT_ROWS[kind](_docstring_rows())))
         if kind == "jsonl":

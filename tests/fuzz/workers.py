@@ -44,8 +44,9 @@ DRAWN = 60
 """How many inputs hypothesis draws at once."""
 SPECIAL_EVERY, DRAWN_EVERY = 10, 6
 """One input in so many is a special one, as long as there are any, and one in so many is drawn by hypothesis."""
+_MEMORY = "more than {} MB of memory"
 FINE, REFUSED = "fine", "refused"
-KERNELS = Path(__file__).parents[2] / ".fuzz-cache"
+KERNELS = Path(os.environ.get("FUZZ_CACHE") or Path(__file__).parents[2] / ".fuzz-cache")
 """Where compiled code is kept from one run to the next."""
 _STATE = struct.Struct("<qdqqd")
 """What a worker says of itself: the number it is at (-1: none), when that began; of its batch, how many inputs were
@@ -152,17 +153,34 @@ def drawn_cases(name: str, seed: str) -> list[Files]:
 def judge(case: Case, folder: Path) -> Verdict:
     """Run a case in an empty folder, and empty it again."""
     write_files(folder, case.files)
+    _forget_peak()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             TARGETS[case.target].run(folder)
     except TfcrError:
+        if _peak() > MOST_MEMORY:
+            return Verdict(f"{_MEMORY.format(MOST_MEMORY >> 20)} before it was refused")
         return Verdict(REFUSED)
     except BaseException as error:  # a panic in Rust code is no Exception
         return Verdict(_key(error), "".join(traceback.format_exception(error, limit=-12)))
     finally:
         empty(folder)
-    return Verdict(FINE)
+    return Verdict(FINE) if _peak() < MOST_MEMORY else Verdict(f"{_MEMORY.format(MOST_MEMORY >> 20)} for a moment")
+
+
+def _forget_peak() -> None:
+    with suppress(OSError):  # not on every system
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak() -> int:
+    """Return the most memory that this process has used since `_forget_peak`, in bytes; 0 if that is not known."""
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) << 10
+    return 0
 
 
 def empty(folder: Path) -> None:
@@ -288,7 +306,7 @@ class Worker:
         if number < 0:
             return None
         if memory_of(self.process.pid or 0) > MOST_MEMORY:
-            return self._end(f"more than {MOST_MEMORY >> 30} GB of memory")
+            return self._end(_MEMORY.format(MOST_MEMORY >> 20))
         if time.monotonic() - began > MOST_SECONDS:
             return self._end(f"more than {MOST_SECONDS:.0f} s")
         return None
