@@ -295,6 +295,8 @@ def mutate_safetensors(random: Random, data: bytes) -> bytes:
         header, content = split_safetensors(data)
     except (ValueError, RecursionError):
         return data
+    if not isinstance(header, dict):
+        return data
     tensors = [name for name in header if name != "__metadata__" and isinstance(header[name], dict)]
     how = random.random()
     if how < 0.3 or not tensors:
@@ -497,7 +499,9 @@ def mutate_file(random: Random, name: str, data: bytes, other: bytes) -> bytes:
     for _ in range(random.choice((1, 1, 1, 2, 2, 3, 4))):
         chosen = random.random()
         if structures and chosen < 0.55:
-            data = random.choice(structures)(random, data)
+            with suppress(TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError):
+                # an earlier mutation may have left nothing that this one knows
+                data = random.choice(structures)(random, data)
         elif chosen < 0.6 and other:
             data = data[: random.randrange(len(data) + 1)] + other[random.randrange(len(other)) :]
         else:

@@ -147,7 +147,7 @@ def _collect(busy: list[Worker], tallies: dict[str, Tally], numbers: dict[str, _
 def _keep(name: str, key: str, number: int, verdict: Verdict, worker: Worker, enough: float) -> str:
     """Write a finding to its file, as small as it can be made in a few seconds."""
     seeds, seed, _ = worker.arguments
-    case = make_case(name, seed, number, seeds)
+    case = make_case(name, seed, seeds, number)
     note = ""
     if time.monotonic() < enough:
         again = judge_apart(worker, case)

@@ -513,7 +513,7 @@ def _corpus_plan(folder: Path) -> CorpusPlan:
 
 
 def _corpus_cache_seeds(folder: Path) -> list[Files]:
-    corpus = random_corpus(30)
+    corpus = random_corpus(9)
     rows = "".join(f"{text} http://x.org/a,{label}\n" for text, label in zip(corpus.texts, corpus.labels, strict=True))
     (folder / "data.csv").write_text("text,label\n" + rows)
     with _own_cache(folder):
@@ -824,6 +824,14 @@ def _run_archive(folder: Path) -> None:
         raise refused
 
 
+try:
+    from tfcr.system.limits import LIMITS, Limit
+
+    _SHORT_WINDOW = {"download window": Limit(1, "seconds", "")}
+except ImportError:
+    LIMITS, _SHORT_WINDOW = {}, {}
+
+
 @cache
 def _server() -> HostileServer:
     return HostileServer()
@@ -842,11 +850,11 @@ def _run_download(folder: Path) -> None:
         (folder / "out" / ".data.bin.part").write_text(str(part.get("content")), "utf-8", "replace")
         note = {"url": server.url, "total": part.get("total"), "mark": part.get("etag")}
         (folder / "out" / ".data.bin.part-of").write_text(json.dumps(note))
-    with mock.patch.object(download_module, "PAUSE", 0.0):
+    with mock.patch.object(download_module, "PAUSE", 0.0), mock.patch.dict(LIMITS, _SHORT_WINDOW):
         path = download(target, folder / "out", timeout=0.4)
     _check_download(path.read_bytes(), script, server)
-    left = sorted(read_files(folder / "out"))
-    if left != ["data.bin"]:
+    left = [name for name in read_files(folder / "out") if name.endswith((".part", ".part-of", ".lock", "tmp"))]
+    if left:
         raise DisagreementError(f"a download leaves {left}")
 
 

@@ -20,10 +20,10 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -106,7 +106,7 @@ class Tally:
 Seeds = dict[str, list[Files]]
 
 
-def make_case(name: str, seed: str, number: int, seeds: Seeds) -> Case:
+def make_case(name: str, seed: str, seeds: Seeds, number: int) -> Case:
     """Return an input: the same for the same target, seed and number."""
     origin = f"FUZZ_SEED={seed} number {number}"
     special = special_cases(name)
@@ -215,6 +215,7 @@ def quiet_environment(folder: Path) -> None:
 def _work(orders: Connection, state: mmap.mmap, seeds: Seeds, seed: str, folder: Path) -> None:
     """Run batches until there are no more orders."""
     quiet_environment(folder)
+    os.setpgid(0, 0)  # so that its own children end with it
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (4 * MOST_MEMORY, 4 * MOST_MEMORY))  # the watchdog looks only now and then
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -231,18 +232,21 @@ def _work(orders: Connection, state: mmap.mmap, seeds: Seeds, seed: str, folder:
                 orders.send(judge(order, folder / "case"))
             else:
                 name, first, last = order
-                inputs = ((number, make_case(name, seed, number, seeds)) for number in range(first, last))
-                for found in _batch(inputs, state, folder / "case"):
+                make = partial(make_case, name, seed, seeds)
+                for found in _batch(range(first, last), make, state, folder / "case"):
                     orders.send(found)
                 orders.send(None)
 
 
-def _batch(inputs: Iterable[tuple[int, Case]], state: mmap.mmap, folder: Path) -> Iterator[tuple[int, Verdict]]:
+def _batch(
+    numbers: range, make: Callable[[int], Case], state: mmap.mmap, folder: Path
+) -> Iterator[tuple[int, Verdict]]:
     """Run numbered inputs; yield the number and verdict of each finding."""
     fine = refused = 0
     slowest = 0.0
-    for number, case in inputs:
+    for number in numbers:
         _note(state, number, fine, refused, slowest)
+        case = make(number)
         began = time.monotonic()
         verdict = judge(case, folder)
         slowest = max(slowest, time.monotonic() - began)
@@ -321,7 +325,8 @@ class Worker:
         pid = self.process.pid or 0
         os.kill(pid, signal.SIGUSR1)  # writes a traceback
         time.sleep(0.3)
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
         self.process.join()
         return Verdict(f"{what} at {self._place()}", self._log())
 
