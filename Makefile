@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow check format mutate bench bench-accuracy docs clean
+.PHONY: demo test test-slow check format mutate fuzz kill bench bench-accuracy docs clean
 
 demo: .venv/core
 	$(BIN)/tfcr demo
@@ -26,6 +26,12 @@ format: .venv/dev
 mutate: .venv/dev
 	$(BIN)/python -P tests/mutate.py
 
+fuzz: .venv/dev
+	$(BIN)/python -P tests/fuzz/run.py
+
+kill: .venv/dev
+	KILLS=$(or $(KILLS),5) $(BIN)/python -P tests/kill.py
+
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/growth.py
@@ -39,7 +45,7 @@ docs: .venv/dev
 	for page in commands datasets formats; do $(BIN)/python docs/make_$$page.py || exit 1; done
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage mutants
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage mutants fuzz-findings .fuzz-cache
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -1,13 +1,8 @@
 """The runner: what is done is not done again, whatever happened to the run before."""
 
-import json
 import multiprocessing
-import random
 import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.experiment.conftest import (
-    environment,
     plan_all,
     small_vectors,
     stored,
@@ -156,50 +150,6 @@ def test_two_runs_at_once(data: Path, undisturbed: Path, tmp_path: Path) -> None
     runs = results._rows("SELECT run, count(*) AS folds FROM folds GROUP BY run")
     assert len(runs) == 2, "each of the two has run some"
     results.close()
-
-
-def command(data: Path, results: Path, *more: object) -> list[str]:
-    grid = ["--datasets", f"small={data}", "--embeddings", f"file={data.with_name('vectors.vec')}", "--folds", "3/5"]
-    arguments = [*grid, "--results", results, *more]
-    return [sys.executable, "-m", "tfcr.cli", "experiment", "run", *map(str, arguments)]
-
-
-def kill_and_resume(data: Path, folder: Path, kills: int, processes: int) -> None:
-    """Kill a run at random moments, resume it, and compare it with an undisturbed one."""
-    undisturbed, killed = folder / "undisturbed.sqlite", folder / "killed.sqlite"
-    subprocess.run(
-        command(data, undisturbed, "--processes", processes), check=True, capture_output=True, env=environment()
-    )
-    draw = random.Random(kills)
-    for _ in range(kills):
-        process = subprocess.Popen(
-            command(data, killed, "--processes", processes),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=environment(),
-        )
-        wanted = folds_in(killed) + draw.randint(0, 30 // kills)
-        while process.poll() is None and folds_in(killed) < wanted:
-            time.sleep(0.002)
-        time.sleep(draw.uniform(0, 0.03))
-        process.kill()
-        process.wait()
-    finished = subprocess.run(
-        command(data, killed, "--processes", processes, "--json"), check=True, capture_output=True, env=environment()
-    )
-    outcome = json.loads(finished.stdout)
-    assert outcome["folds_before"] + outcome["folds_run"] == 30
-    assert outcome["folds_before"] > 0
-    assert stored(killed) == stored(undisturbed)
-    with sqlite3.connect(killed) as connection:
-        assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
-        assert connection.execute("SELECT count(*), sum(done) FROM results").fetchone() == (10, 30)
-    connection.close()
-
-
-@pytest.mark.slow
-def test_many_kills(data: Path, tmp_path: Path) -> None:
-    kill_and_resume(data, tmp_path, kills=15, processes=2)
 
 
 def test_what_a_killed_run_had_claimed_of_a_group_is_run(request_: Request, results: Results) -> None:

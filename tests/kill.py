@@ -1,0 +1,406 @@
+"""Kill real commands at random moments, and see what is left: ``python -P tests/kill.py [JOB...]``, or ``make kill``.
+
+KILLS (5) is how many times each command is killed, KILL_SEED (0) draws the moments. After each kill the old output or
+the new one must be there, whole; after the next ordinary run, the new one and no file that an undisturbed run would
+not leave. Half of the kills wait until the command begins to write; the others come at any moment.
+"""
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.conftest import random_corpus, random_vectors
+from tests.fuzz.workers import KERNELS
+from tfcr import Embeddings, TrainedModel
+
+MOST_SECONDS = 120.0
+ROUND = 4
+"""At most so many kills before an ordinary run has to clear up after all of them."""
+
+
+class LostError(Exception):
+    """Something was lost, half-written or left behind."""
+
+
+@dataclass
+class Place:
+    """The folder that a command works in, and what an undisturbed run left there.
+
+    Attributes
+    ----------
+    folder
+        Holds ``data.csv``, ``vectors.vec`` and whatever the command writes; its cache and temporary files too.
+    seconds
+        How long an undisturbed run takes.
+    names
+        All files that it leaves.
+    old, new
+        What `Job.content` returns before and after an undisturbed run.
+    """
+
+    folder: Path
+    seconds: float = 0.0
+    names: frozenset[str] = frozenset()
+    old: object = None
+    new: object = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command that writes.
+
+    Attributes
+    ----------
+    command
+        Its arguments.
+    content
+        Returns what it has written, in a form that can be compared; raises LostError if that is half-written.
+    prepare
+        Makes what it needs; called once.
+    before
+        Puts back the old output; called before each round of kills.
+    grows
+        Whether a killed run leaves a part of the new content, which is then resumed, instead of the old one.
+    derived
+        Whether it writes only what can be made again: then the content is the same before and after.
+    """
+
+    command: tuple[str, ...]
+    content: Callable[[Path], object]
+    prepare: Callable[[Path], None] = lambda folder: None
+    before: Callable[[Path], None] = lambda folder: None
+    grows: bool = False
+    derived: bool = False
+
+
+@dataclass
+class Report:
+    """How often a job was killed, how many of these kills came before its end, and what went wrong."""
+
+    kills: int = 0
+    in_time: int = 0
+    ordinary: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+# jobs ----------------------------------------------------------------------------------------------------------------
+
+_OLD = "the old output, which must not be lost\n"
+
+
+def _predictions(folder: Path) -> object:
+    model = TrainedModel.load(folder / "model")
+    return model.decision.labels(model.score_texts(random_corpus(60).texts).scores).tolist(), len(
+        model.table.vocabulary
+    )
+
+
+def _run_here(folder: Path, *arguments: str) -> None:
+    subprocess.run(_line(arguments), cwd=folder, env=_environment(folder), check=True, capture_output=True)
+
+
+def _train_old(folder: Path) -> None:
+    _write_corpus(folder / "old.csv", 60)
+    _run_here(folder, "train", "old.csv", "-o", "model", "--no-cv", "--preset", "fast")
+    shutil.copytree(folder / "model", folder / "old-model")
+
+
+def _put_old_model(folder: Path) -> None:
+    shutil.rmtree(folder / "model")
+    shutil.copytree(folder / "old-model", folder / "model")
+
+
+def _train_and_predict_once(folder: Path) -> None:
+    _train_old(folder)
+    _write_corpus(folder / "new.csv", 30_000)
+
+
+def _put_old_output(folder: Path) -> None:
+    for ending in ("csv", "jsonl", "parquet"):
+        (folder / f"out.{ending}").unlink(missing_ok=True)
+    (folder / "out.csv").write_text(_OLD)
+
+
+def _written(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).read_bytes() if (folder / name).exists() else None
+
+
+def _folds(folder: Path) -> frozenset[tuple[str, int, float, str]]:
+    path = folder / "r.sqlite"
+    if not path.exists():
+        return frozenset()
+    try:
+        with sqlite3.connect(path) as connection:
+            rows = connection.execute("SELECT cell, fold, macro_f1, confusion FROM folds").fetchall()
+            claims = connection.execute("SELECT count(*) FROM claims").fetchone()[0]
+        connection.close()
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):  # killed before the first transaction
+            return frozenset()
+        raise LostError(f"the results cannot be read: {error}") from error
+    if len(rows) != len({row[:2] for row in rows}):
+        raise LostError("a fold was stored twice")
+    if len(rows) == 30 and claims:
+        raise LostError(f"all folds are done, and {claims} are still claimed")
+    return frozenset(rows)
+
+
+def _drop_results(folder: Path) -> None:
+    for path in folder.glob("r.sqlite*"):
+        path.unlink()
+    shutil.rmtree(folder / "cache" / "experiments", ignore_errors=True)
+
+
+def _vectors_as_loaded(folder: Path) -> object:
+    """Return what a reader would find now; if the cache is absent or incomplete, it reads the file."""
+    with _copied_cache(folder):
+        vectors = Embeddings.load(folder / "large.vec")
+        return vectors.words, vectors.vectors.tobytes()
+
+
+@contextmanager
+def _copied_cache(folder: Path) -> Iterator[None]:
+    """Look at a copy of the cache: looking must not mend what the next ordinary run has to mend."""
+    with tempfile.TemporaryDirectory() as copy:
+        shutil.copytree(folder / "cache", Path(copy) / "cache", symlinks=True)
+        with mock.patch.dict(os.environ, TFCR_CACHE=str(Path(copy) / "cache")):
+            yield
+
+
+def _large_vectors(folder: Path) -> None:
+    random_vectors(random_corpus(), 2).save(folder / "vectors.vec")
+    words = [f"word{number}" for number in range(20_000)]
+    Embeddings.from_arrays(words, np.random.default_rng(0).normal(size=(len(words), 50))).save(folder / "large.vec")
+
+
+def _drop_vector_cache(folder: Path) -> None:
+    section = folder / "cache" / "embeddings"
+    for path in section.glob("[!.]*"):  # what killed runs left stays, for the next ordinary run to remove
+        shutil.rmtree(path)
+
+
+_EXPERIMENT = ("--datasets", "small=data.csv", "--embeddings", "file=vectors.vec", "--folds", "3/5", "--processes", "2")
+
+JOBS: dict[str, Job] = {
+    "train": Job(
+        ("train", "data.csv", "-o", "model", "--no-cv", "--embeddings", "vectors.vec"),
+        _predictions,
+        _train_old,
+        _put_old_model,
+    ),
+    "predict": Job(
+        ("predict", "model", "new.csv", "-o", "out.csv"), _written("out.csv"), _train_and_predict_once, _put_old_output
+    ),
+    "predict to JSON lines": Job(
+        ("predict", "model", "new.csv", "-o", "out.jsonl"),
+        _written("out.jsonl"),
+        _train_and_predict_once,
+        _put_old_output,
+    ),
+    "predict to Parquet": Job(
+        ("predict", "model", "new.csv", "-o", "out.parquet"),
+        _written("out.parquet"),
+        _train_and_predict_once,
+        _put_old_output,
+    ),
+    "experiment": Job(
+        ("experiment", "run", *_EXPERIMENT, "--results", "r.sqlite"), _folds, before=_drop_results, grows=True
+    ),
+    "vector cache": Job(
+        ("embeddings", "info", "large.vec", "--json"),
+        _vectors_as_loaded,
+        _large_vectors,
+        _drop_vector_cache,
+        derived=True,
+    ),
+}
+"""The commands that are killed; each is a row of the table that is printed."""
+
+
+# killing -------------------------------------------------------------------------------------------------------------
+
+
+def _write_corpus(path: Path, n_documents: int) -> None:
+    corpus = random_corpus(n_documents)
+    rows = [f"{text.replace('_', 'x')},{label}" for text, label in zip(corpus.texts, corpus.labels, strict=True)]
+    path.write_text("text,label\n" + "\n".join(rows) + "\n", "utf-8")
+
+
+def _line(arguments: tuple[str, ...]) -> list[str]:
+    return [sys.executable, "-m", "tfcr", *arguments]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "TFCR_CACHE": str(folder / "cache"),
+        "TMPDIR": str(folder / "tmp"),
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def _names(folder: Path) -> frozenset[str]:
+    """Return all files and folders of a place; what links lead to is not looked into."""
+    found = set()
+    for parent, folders, files in os.walk(folder):
+        found |= {str((Path(parent) / name).relative_to(folder)) for name in (*folders, *files)}
+    return frozenset(found)
+
+
+def _stamps(folder: Path) -> dict[str, int]:
+    stamps = {}
+    for name in _names(folder):
+        try:
+            stamps[name] = (folder / name).lstat().st_mtime_ns
+        except OSError:  # gone meanwhile
+            stamps[name] = -1
+    return stamps
+
+
+def prepare(job: Job, folder: Path) -> Place:
+    """Make a place, and run the command there undisturbed, to know what it leaves."""
+    for name in ("cache", "tmp"):
+        (folder / name).mkdir(parents=True)
+    (KERNELS / "kernels").mkdir(parents=True, exist_ok=True)
+    (folder / "cache" / "kernels").symlink_to(KERNELS / "kernels")
+    _write_corpus(folder / "data.csv", 150)
+    vectors = random_vectors(random_corpus(150))
+    Embeddings.from_arrays([word.replace("_", "x") for word in vectors.words], vectors.vectors).save(
+        folder / "vectors.vec"
+    )
+    job.prepare(folder)
+    job.before(folder)
+    place = Place(folder)
+    place.old = job.content(folder)
+    _run_here(folder, *job.command)
+    job.before(folder)
+    began = time.monotonic()
+    _run_here(folder, *job.command)
+    place.seconds = time.monotonic() - began
+    place.names, place.new = _names(folder), job.content(folder)
+    assert job.derived or place.new != place.old, "the old and the new output are the same: no loss would be seen"
+    return place
+
+
+def kill_once(job: Job, place: Place, draw: random.Random) -> bool:
+    """Start the command and kill it; return whether it was still running."""
+    before = _stamps(place.folder) if draw.random() < 0.5 else None
+    process = subprocess.Popen(
+        _line(job.command),
+        cwd=place.folder,
+        env=_environment(place.folder),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    if before is None:
+        moment = time.monotonic() + draw.uniform(0.1, 1.1) * place.seconds
+        while process.poll() is None and time.monotonic() < moment:
+            time.sleep(0.001)
+    else:
+        while process.poll() is None and _stamps(place.folder) == before:
+            time.sleep(0.001)
+        time.sleep(draw.choice((0, 0.001, 0.003, 0.01, 0.03, 0.1)) * draw.random())
+    process.send_signal(signal.SIGKILL)
+    return process.wait() == -signal.SIGKILL
+
+
+def check_killed(job: Job, place: Place, before: object) -> object:
+    """Return what is there after a kill; raise LostError if it is neither the old output nor the new one."""
+    found = job.content(place.folder)
+    if job.grows:
+        if not (isinstance(found, frozenset) and isinstance(before, frozenset) and isinstance(place.new, frozenset)):
+            raise LostError(f"found {type(found).__name__}")
+        if not before <= found <= place.new:
+            raise LostError(f"of {len(before)} results, {len(before - found)} are lost, {len(found - place.new)} wrong")
+    elif found not in (place.old, place.new):
+        raise LostError("the output is neither the old one nor the new one")
+    return found
+
+
+def check_ordinary(job: Job, place: Place) -> None:
+    """Run the command to its end; raise LostError if the result differs, or any other file is there."""
+    finished = subprocess.run(
+        _line(job.command),
+        cwd=place.folder,
+        env=_environment(place.folder),
+        capture_output=True,
+        text=True,
+        timeout=MOST_SECONDS,
+        check=False,
+    )
+    if finished.returncode:
+        raise LostError(f"the next run failed with status {finished.returncode}: {finished.stderr.strip()[-300:]}")
+    if job.content(place.folder) != place.new:
+        raise LostError("the next run gave another result")
+    left, lost = _names(place.folder) - place.names, place.names - _names(place.folder)
+    if left or lost:
+        raise LostError(f"left behind: {sorted(left)}; lost: {sorted(lost)}")
+
+
+def kill_job(name: str, kills: int, seed: str, folder: Path) -> Report:
+    """Kill a command so many times, a few times before each ordinary run."""
+    job, draw, report = JOBS[name], random.Random(f"{seed} {name}"), Report()
+    place = prepare(job, folder)
+    while report.kills < kills:
+        job.before(folder)
+        before = job.content(folder)
+        try:
+            for _ in range(min(draw.randint(1, ROUND), kills - report.kills)):
+                report.kills += 1
+                report.in_time += kill_once(job, place, draw)
+                before = check_killed(job, place, before)
+            report.ordinary += 1
+            check_ordinary(job, place)
+        except (LostError, subprocess.TimeoutExpired) as error:
+            report.problems.append(f"kill {report.kills}: {error}")
+            _clear(place)
+        except Exception as error:  # a model that cannot be loaded, say
+            report.problems.append(f"kill {report.kills}: {type(error).__name__}: {error}")
+            _clear(place)
+    return report
+
+
+def _clear(place: Place) -> None:
+    """Delete what was left behind, so that the next problem is a new one."""
+    for name in sorted(_names(place.folder) - place.names, reverse=True):
+        path = place.folder / name
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+
+
+def main() -> int:
+    kills, seed = int(os.environ.get("KILLS") or 5), os.environ.get("KILL_SEED") or "0"
+    names = sys.argv[1:] or list(JOBS)
+    with tempfile.TemporaryDirectory(prefix="tfcr-kill-") as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        places = [Path(folder) / str(number) for number in range(len(names))]
+        reports = dict(
+            zip(names, pool.map(lambda name, place: kill_job(name, kills, seed, place), names, places), strict=True)
+        )
+    print(f"{'command':24} {'kills':>6} {'in time':>8} {'ordinary runs':>14} {'problems':>9}")
+    for name, report in reports.items():
+        print(f"{name:24} {report.kills:6} {report.in_time:8} {report.ordinary:14} {len(report.problems):9}")
+    for name, report in reports.items():
+        for problem in report.problems:
+            print(f"{name}: {problem}")
+    return int(any(report.problems for report in reports.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
