@@ -236,3 +236,10 @@ def test_the_heaviest_words_of_each_class_come_first() -> None:
     assert len(top_weights("tfidf", counts, 9)["all"]) == 4
     many = ClassCounts.from_texts([" ".join(f"w{number:03}" for number in range(200))], ["x"])
     assert [word for word, _ in top_weights("none", many, 200)["all"]] == list(many.words)
+
+
+def test_words_of_equal_weight_are_ranked_in_the_order_of_the_vocabulary() -> None:
+    words = [f"w{number:03}" for number in range(300)]
+    counts = ClassCounts.from_texts([" ".join(words), "other"], ["x", "y"])
+    found = [word for word, _ in top_weights("tfcr", counts, 200)["x"]]
+    assert found == [word for word in counts.words if word != "other"][:200]
