@@ -171,7 +171,7 @@ def test_kernels_get_the_types_that_they_are_compiled_for(kind: str, monkeypatch
     monkeypatch.setattr(dual_descent, name, recorded)
     features, _, targets = problem(3, n=30, columns=6)
     signs, weights = targets.signs(range(3)), np.float32(1e4) * targets.one_vs_rest_weights(range(3))
-    double = SparseFeatures(sp.csr_array(features, dtype=np.float64))  # scipy divides sparse matrices in float64
+    double = SparseFeatures(sp.csr_array(features.astype(np.float64)))  # scipy divides sparse matrices in float64
     descend(double if kind == "sparse" else DenseFeatures(features), signs, weights, 1e-7)
     rows = [np.float32, np.int64] if kind == "dense" else [np.int64, np.int32, np.float32, np.int64]
     # signs, inverse, lengths, coefficients, duals, active, limits, worst
