@@ -236,3 +236,18 @@ def test_the_heaviest_words_of_each_class_come_first() -> None:
     assert len(top_weights("tfidf", counts, 9)["all"]) == 4
     many = ClassCounts.from_texts([" ".join(f"w{number:03}" for number in range(200))], ["x"])
     assert [word for word, _ in top_weights("none", many, 200)["all"]] == list(many.words)
+
+
+def test_words_of_equal_weight_are_ranked_in_the_order_of_the_vocabulary() -> None:
+    words = [f"w{number:03}" for number in range(300)]
+    counts = ClassCounts.from_texts([" ".join(words), "other"], ["x", "y"])
+    found = [word for word, _ in top_weights("tfcr", counts, 200)["x"]]
+    assert found == [word for word in counts.words if word != "other"][:200]
+
+
+def test_the_logarithm_of_a_fractional_count_is_negative() -> None:
+    assert _log(np.array([0.0, 0.5, 2.0])).tolist() == pytest.approx([0, -math.log(2), math.log(2)])
+    counts = ClassCounts.from_texts(["a b", "b"], ["x", "y"], sample_weight=np.array([0.5, 0.5]))
+    # a occurs half a time in x and never in y: P(a|x) = .5, P(a|rest) = one of 1.5 occurrences
+    weights = SCHEMES["tftrr"](counts)
+    assert weights[counts.words.index("a")] == pytest.approx([(1 + math.log(0.5)) * math.log(0.5 * 1.5 + 1.2), 0])

@@ -1,5 +1,7 @@
 """Blocks by hand: the worked example, every averaging, the blocks of `own`, what is empty."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -223,3 +225,23 @@ def test_dimensions_and_names_of_columns() -> None:
         "y__a",
         "y__b",
     ]
+
+
+def test_compiled_code_averages_from_its_size_on_and_on_the_threads_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tfcr.system import native
+
+    asked: list[tuple[int, int | None]] = []
+
+    def recorded(work: Callable[[int, int], None], size: int, threads: int | None) -> None:
+        asked.append((size, threads))
+        work(0, size)
+
+    monkeypatch.setattr(native, "in_threads", recorded)
+    documents = counted([[1, 2], [3, 0], [0, 0]])  # three counts, times four columns
+    blocks = [Block("x", WEIGHTS, VECTORS, "sum"), Block("y", WEIGHTS, VECTORS, "sum")]
+    monkeypatch.setattr(module, "MIN_NATIVE_PRODUCTS", 13)
+    expected = document_vectors(documents, blocks, threads=5)
+    assert asked == []
+    monkeypatch.setattr(module, "MIN_NATIVE_PRODUCTS", 12)
+    np.testing.assert_allclose(document_vectors(documents, blocks, threads=5), expected)
+    assert asked == [(3, 5)]

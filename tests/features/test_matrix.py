@@ -322,3 +322,31 @@ def test_scores_of_blocks_are_features_times_coefficients() -> None:
     coefficients[2:4, [0, 2]] = 0  # of outputs that do not see the block
     np.testing.assert_allclose(found, centred @ coefficients + intercepts, rtol=1e-5)
     assert intercepts.tolist() == [10, 20, 30]
+
+
+# memory ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_columns_of_all_blocks_count_in_the_memory_needed() -> None:
+    documents = counted(np.ones((5, 3)))
+    blocks = [Block("x", WEIGHTS, VECTORS, "sum"), Block("y", WEIGHTS, None, "sum")]
+    needed = 4 * 5 * (2 + 3 + 1)
+    assert isinstance(scaled_features(documents, blocks, np.ones(5), needed).features, DenseFeatures)
+    assert isinstance(scaled_features(documents, blocks, np.ones(5), needed - 1).features, OnDemandFeatures)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "max_memory", "kind"),
+    [
+        ([Block("x", WEIGHTS, VECTORS, "weights")], 10**9, DenseFeatures),
+        ([Block("x", WEIGHTS, VECTORS, "weights"), Block("y", WEIGHTS, None, "sum")], 1, OnDemandFeatures),
+    ],
+)
+def test_features_and_their_products_are_float32(blocks: list[Block], max_memory: int, kind: type) -> None:
+    """Twice the memory, or twice the time, would be the price of float64."""
+    documents = counted([[1, 0, 0], [0, 1, 2], [1, 1, 1]])
+    features = scaled_features(documents, blocks, np.array([1.0, 2.0, 3.0]), max_memory).features
+    assert isinstance(features, kind)
+    B, V = np.ones((features.shape[1], 2), np.float32), np.ones((3, 2), np.float32)
+    found = [features.times(B), features.transposed_times(V), features.take(np.arange(3))]
+    assert [array.dtype for array in found] == [np.float32] * 3

@@ -156,3 +156,44 @@ def test_a_descent_goes_on_while_the_gap_halves(gaps: list[float], asked: int, m
     _, finished = descend(DenseFeatures(features), targets.signs([0]), targets.one_vs_rest_weights([0]), 1e-4)
     assert len(gaps) - len(left) == asked
     assert finished.tolist() == [gaps[-1] < 1e-4]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kernels_get_the_types_that_they_are_compiled_for(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any other type would compile them anew, for seconds."""
+    name = "descend_once" if kind == "dense" else "descend_sparse_once"
+    kernel, seen = getattr(dual_descent, name), []
+
+    def recorded(*given: Any) -> None:
+        seen.append([argument.dtype for argument in given if isinstance(argument, np.ndarray)])
+        kernel(*given)
+
+    monkeypatch.setattr(dual_descent, name, recorded)
+    features, _, targets = problem(3, n=30, columns=6)
+    signs, weights = targets.signs(range(3)), np.float32(1e4) * targets.one_vs_rest_weights(range(3))
+    double = SparseFeatures(sp.csr_array(features.astype(np.float64)))  # scipy divides sparse matrices in float64
+    descend(double if kind == "sparse" else DenseFeatures(features), signs, weights, 1e-7)
+    rows = [np.float32, np.int64] if kind == "dense" else [np.int64, np.int32, np.float32, np.int64]
+    # signs, inverse, lengths, coefficients, duals, active, limits, worst
+    state = [np.float32] * 5 + [np.bool_] + [np.float32] * 2
+    assert len(seen) >= dual_descent.EPOCHS  # also after the first, when the limits have changed
+    assert all(types == rows + state for types in seen)
+
+
+def test_no_variable_is_skipped_in_the_first_epoch() -> None:
+    ones = np.ones((3, 2), np.float32)
+    descent = dual_descent._DenseDescent(DenseFeatures(ones), ones, ones)
+    assert descent.active.all()
+    assert np.isposinf(descent.limits).all()
+
+
+def test_the_gap_of_many_documents_is_not_lost_in_rounding() -> None:
+    """In float32, 2²⁴ + 1 is 2²⁴; every sum of the gap is made to be that."""
+    ones = np.ones((2, 1), np.float32)
+    descent = dual_descent._DenseDescent(DenseFeatures(np.zeros((2, 2), np.float32)), ones, ones)
+    descent.planes[:] = [[2.0**12, 1]]
+    descent.weights = descent.duals = np.array([[2.0**24], [1]], np.float32)
+    descent.inverse = np.array([[2.0**-25], [0.5]], np.float32)
+    exact = 2.0**24 + 1
+    primal, dual = exact / 2 + exact, exact - exact / 2 - exact / 4
+    assert descent.gaps().tolist() == [pytest.approx((primal - dual) / primal, abs=1e-12)]

@@ -434,3 +434,91 @@ def test_an_output_that_cannot_be_improved_is_given_up(monkeypatch: pytest.Monke
     monkeypatch.setattr(newton, "_step_sizes", stuck)
     resolve_head("lr", C=1.0).with_tolerance(1e-6).solve(DenseFeatures(features), targets, [0, 1, 2])
     assert outputs[:3] == [3, 2, 1]
+
+
+# precision and stopping --------------------------------------------------------------------------------------------
+
+
+class InFloat32(DenseFeatures):
+    """Features that refuse anything but float32: a product with float64 takes twice the memory and time."""
+
+    def times(self, coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
+        assert coefficients.dtype == np.float32
+        return super().times(coefficients)
+
+    def transposed_times(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        assert values.dtype == np.float32
+        return super().transposed_times(values)
+
+
+@pytest.mark.usefixtures("_each_way")
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_matrix_stays_in_float32(name: str) -> None:
+    features, _, targets = problem(3, n=60, columns=8)
+    loss = LOSSES[name][0]
+
+    def checked(scores: NDArray[np.float32], signs: NDArray[np.float32], weights: NDArray[np.float32]) -> newton.Loss:
+        assert scores.dtype == signs.dtype == weights.dtype == np.float32
+        return loss(scores, signs, weights)
+
+    head = newton.NewtonHead(checked, "softmax", C=1000.0, tolerance=1e-6)
+    found = head.solve(InFloat32(features), targets, [0, 1, 2])
+    assert found.coefficients.dtype == found.intercepts.dtype == np.float64  # what comes later is exact
+    head.solve(InFloat32(features), targets, [0, 1, 2], found)
+
+
+def test_a_line_search_asks_for_sizes_in_float32_and_a_dozen_times_at_most() -> None:
+    along, asked = parabola(0.6), []
+
+    def recorded(sizes: NDArray[np.float32]) -> Any:
+        asked.append(sizes.dtype)
+        return along(sizes)
+
+    objective, slope = along(np.zeros(1))
+    newton._step_sizes(recorded, objective, slope)
+    assert asked == [np.float32] * 12  # the full step, ten halvings, and the result
+
+
+def test_the_preconditioner_is_held_in_float32() -> None:
+    hessian = newton._Hessian(ill_conditioned())
+    hessian._refresh(np.ones((50, 2), np.float32))
+    assert hessian.gram is not None
+    assert hessian.factor is not None
+    assert hessian.gram.dtype == hessian.factor.dtype == np.float32
+
+
+def test_sums_over_documents_are_exact() -> None:
+    """In float32, 2²⁴ + 1 is 2²⁴: the steps of a large problem would be lost in rounding."""
+    large = np.array([[2.0**24], [1.0]], np.float32)
+    ones, zeros = np.ones((2, 1), np.float32), np.zeros((2, 1), np.float32)
+    assert squared_hinge_loss(zeros, ones, large).value.tolist() == [2**24 + 1]
+    one_of_them = float(np.logaddexp(np.float32(0), np.float32(0)))
+    assert logistic_loss(zeros, ones, large).value.tolist() == [pytest.approx((2**24 + 1) * one_of_them, rel=1e-12)]
+    assert newton._dots(large, ones).tolist() == [2**24 + 1]
+
+
+def test_an_output_is_done_when_a_step_promises_less_than_the_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of slope s promises to lower the objective by s / 2, as along a parabola."""
+    features, _, targets = problem(3)
+    signs, weights = targets.signs([0, 1, 2]), targets.one_vs_rest_weights([0, 1, 2])
+    seen: list[NDArray[np.float64]] = []
+    search = newton._step_sizes
+
+    def recorded(along: Any, objective: NDArray[np.float64], descent: NDArray[np.float64]) -> Any:
+        seen.append(-descent / 2 / objective)
+        return search(along, objective, descent)
+
+    monkeypatch.setattr(newton, "_step_sizes", recorded)
+    start = np.random.default_rng(0).normal(size=(41, 3)).astype(np.float32) * np.array([0.1, 1, 10], np.float32)
+
+    def outputs_per_step(tolerance: float) -> list[int]:
+        seen.clear()
+        nothing = np.zeros(3, np.bool_)
+        newton.minimise(logistic_loss, DenseFeatures(features), signs, weights, start, nothing, tolerance)
+        return [len(promised) for promised in seen]
+
+    outputs_per_step(1e-4)
+    smallest, middle, largest = sorted(seen[0])
+    assert smallest < middle < largest
+    for tolerance, second in [(smallest / 1.1, 3), (smallest * 1.1, 2), (middle * 1.1, 1), (largest * 1.1, 0)]:
+        assert [*outputs_per_step(tolerance), 0][1] == second

@@ -60,3 +60,14 @@ def test_a_document_of_weight_three_leaves_one_of_three_out() -> None:
         for X, targets in [(features, weighted), (features[rows], repeated)]
     ]
     np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+
+
+def test_products_with_the_features_stay_in_float32() -> None:
+    class InFloat32(DenseFeatures):
+        def transposed_times(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+            assert values.dtype == np.float32
+            return super().transposed_times(values)
+
+    features, _, targets = problem(2, n=40, columns=5)
+    found = resolve_head("ridge", C=1).solve(InFloat32(features), targets, [0])
+    assert found.coefficients.dtype == found.intercepts.dtype == np.float64

@@ -465,3 +465,39 @@ def test_sample_weights_count_in_the_offset() -> None:
     scores = np.array([[1.0], [1.0]])
     assert _macro_f1(scores, truth) == pytest.approx((0 + 2 * 1 / (1 + 4)) / 2)
     assert _macro_f1(-scores, truth) == pytest.approx((2 * 3 / (3 + 4) + 0) / 2)
+
+
+# what is passed on -------------------------------------------------------------------------------------------------
+
+
+def test_the_start_and_the_seed_reach_the_fit_of_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples, counts = corpus_examples()
+    starts: list[Any] = []
+    splits: list[tuple[Any, int]] = []
+
+    def fitted(head: Any, examples: Any, blocks: Any, max_memory: int, start: Any, fold_blocks: Any) -> FittedHead:
+        starts.append(start)
+        return fit_head(head, examples, blocks, max_memory, start, fold_blocks)
+
+    def crossed(make: Any, blocks: Any, documents: Any, labels: Any, weights: Any, n_folds: int, seed: int) -> Any:
+        splits.append((blocks, seed))
+        return cross_fit_blocks(make, blocks, documents, labels, weights, n_folds, seed)
+
+    monkeypatch.setattr(stacking, "fit_head", fitted)
+    monkeypatch.setattr(stacking, "cross_fit_blocks", crossed)
+    part = word_part([HEADS["svm"](1.0)], cross_fit=2)
+    start = FittedHead(np.zeros((1, 1)), np.zeros(1), np.zeros(1), "softmax")
+    found = fit_parts([part], examples, counts, max_memory=10**9, start=start)
+    assert starts[0] is start
+    assert splits[0][0] is found.blocks  # for documents that are in no fold
+    assert splits[0][1] == 0
+    fit_parts([part], examples, counts, max_memory=10**9, seed=3)
+    assert splits[1][1] == 3
+    splits.clear()
+    fit_parts([part, replace(part, name="more")], examples, counts, max_memory=10**9, seed=3)
+    assert {seed for _, seed in splits} == {3}
+
+
+def test_scores_are_divided_by_their_standard_deviation_unless_they_are_all_equal() -> None:
+    assert stacking._standard_deviation(np.array([[1e-3], [-1e-3]])) == pytest.approx(1e-3)
+    assert 0 < stacking._standard_deviation(np.full((4, 2), 7.0)) < 1e-9

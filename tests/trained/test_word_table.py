@@ -242,3 +242,55 @@ def test_a_table_knows_bigrams_of_its_vocabulary() -> None:
     numbers = {name: number for number, name in enumerate(table.vocabulary.names)}
     scores, _ = table.score_texts(["so good"], TOKENIZERS["words"])
     assert scores[0, 0] == numbers["so"] + numbers["good"] + numbers["so good"]
+
+
+# what is passed on -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_texts_are_split_by_the_tokenizer_given(
+    table: WordTable, native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfcr.text.documents.MIN_NATIVE_CHARACTERS", 1 if native else 10**9)
+    texts = ["Good good-film", "good"]
+    by_words, _ = table.score_texts(texts, TOKENIZERS["words"])
+    by_spaces, unknown = table.score_texts(texts, TOKENIZERS["whitespace"])  # which keeps capitals and hyphens
+    assert ("_packed" in table.__dict__) == native
+    np.testing.assert_allclose(by_words[0], [0.25 + 1.3 / 5 + 0.5, 2 - 1 / 3], rtol=1e-6)
+    np.testing.assert_allclose(by_spaces, [[0.25, 2], [0.25 + 0.6 / 2, 2]], rtol=1e-6)
+    assert unknown.tolist() == [1, 0]
+
+
+def test_many_counts_are_scored_by_compiled_code_on_the_threads_given(
+    table: WordTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = counted([[1, 2], [0, 1]], [3, 1])  # three counts
+    asked: list[Any] = []
+
+    class Packed:
+        def score_counted(self, *given: Any) -> Any:
+            asked.append(given)
+            return np.zeros((2, 2))
+
+    table.__dict__["_packed"] = Packed()
+    monkeypatch.setattr(word_table, "MIN_NATIVE_ENTRIES", 4)
+    assert table.decision(documents, 7).any()
+    assert asked == []
+    monkeypatch.setattr(word_table, "MIN_NATIVE_ENTRIES", 3)
+    assert not table.decision(documents, 7).any()
+    assert asked == [(documents, 7)]
+
+
+def test_a_column_whose_divisor_is_zero_adds_nothing_whatever_the_memory_held(
+    table: WordTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What numpy leaves out of a division keeps what was there before."""
+    divide = np.divide
+
+    def into_dirty_memory(sums: Any, divisors: Any, out: Any = None, where: Any = True) -> Any:
+        return divide(sums, divisors, out=np.full_like(sums, 7) if out is None else out, where=where)
+
+    monkeypatch.setattr(np, "divide", into_dirty_memory)
+    np.testing.assert_allclose(table.decision(counted([[0, 0]], [7])), [[0.25, 2]], rtol=1e-6)
+    _, found = table.contributions(sparse([[0, 1]]), 1)
+    np.testing.assert_allclose(found, [[0.6 / 2, 0]], rtol=1e-6)
