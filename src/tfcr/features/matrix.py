@@ -8,7 +8,7 @@ computed on demand from counts, weights and word vectors because it does not fit
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -27,6 +27,7 @@ from tfcr.features.blocks import (
     weighted_counts,
 )
 from tfcr.features.cross_fit import FoldBlocks
+from tfcr.system.hardware import memory_limit
 from tfcr.text.documents import CountedDocuments
 
 Matrix = NDArray[np.float32]
@@ -169,15 +170,22 @@ class SparseFeatures:
 
     def times(self, coefficients: Matrix) -> Matrix:
         """Return X B."""
-        return np.asarray(self.matrix @ coefficients, np.float32)
+        return np.asarray(self.matrix @ coefficients, coefficients.dtype)
 
     def transposed_times(self, values: Matrix) -> Matrix:
         """Return Xᵀ V."""
-        return np.asarray(self.matrix.T @ values, np.float32)
+        return np.asarray(self.matrix.T @ values, values.dtype)
 
     def take(self, rows: NDArray[np.int64]) -> Matrix:
         """Return some rows, dense."""
         return np.asarray(self.matrix[rows].toarray())
+
+
+def in_float64(features: Features) -> Features:
+    """Return a copy in float64, for problems that float32 cannot solve; the same features if they do not fit."""
+    if isinstance(features, DenseFeatures | SparseFeatures) and 8 * features.size <= memory_limit():
+        return replace(features, matrix=features.matrix.astype(np.float64))
+    return features
 
 
 @dataclass(frozen=True)

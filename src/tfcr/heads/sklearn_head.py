@@ -54,8 +54,9 @@ class SklearnHead:
 
     def _fitted(self, columns: Any, labels: NDArray[Any], targets: Targets) -> Any:
         estimator = self._seeded()
+        weights = self._weights(estimator, targets)
         try:
-            estimator.fit(columns, labels, **self._weights(estimator, targets))
+            estimator.fit(columns, labels, **weights)
         except TypeError as error:
             if "sparse" not in str(error).lower():
                 raise
@@ -63,6 +64,9 @@ class SklearnHead:
                 f"the head {self.estimator!r} cannot learn from sparse features, which words and bigrams have; "
                 "expected one that can, such as LogisticRegression or LinearSVC, or the part 'vectors' alone"
             ) from error
+        except ValueError as error:  # its parameters, or numbers that it cannot solve (LinAlgError)
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise InputError(f"the head {self.estimator!r} cannot be fitted: {reason}") from error
         return estimator
 
     def _link(self, together: bool) -> str:

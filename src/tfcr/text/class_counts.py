@@ -5,6 +5,7 @@ cluster need nothing else.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError
+from tfcr.system.parameters import Parameter, number, shown
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+
+LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
+"""Weights of documents and classes lie between these, or are 0: with others, sums and solvers lose all precision."""
 
 Floats = NDArray[np.floating[Any]]
 Labels = NDArray[Any]
@@ -220,16 +225,50 @@ def check_sample_weight(sample_weight: Iterable[float] | None, n_documents: int)
     """Return the weight of each document, 1 where none are given."""
     if sample_weight is None:
         return np.ones(n_documents)
-    weights = np.asarray(sample_weight, np.float64)
+    weights = _as_weights(sample_weight)
     if weights.ndim == 0:
         weights = np.full(n_documents, float(weights))
     if weights.shape != (n_documents,):
         raise InputError(f"found sample_weight of shape {weights.shape}; expected ({n_documents},)")
     if n_documents and not weights.any():
         raise InputError("found sample_weight of zero for all documents; expected some above 0")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise InputError("found a negative, infinite or missing sample_weight; expected numbers of at least 0")
+    wrong = np.flatnonzero(~((weights == 0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))))
+    if len(wrong):
+        weight_row(f"sample_weight[{wrong[0]}]").check(float(weights[wrong[0]]))
     return weights
+
+
+def weight_row(name: str) -> Parameter:
+    """Return what a weight may be.
+
+    A million of the least weight still count as a thousandth of a document; the largest makes a document count as much
+    as all others together in any corpus.
+    """
+    allowed = number(name, LEAST_WEIGHT, MOST_WEIGHT)
+    return Parameter(
+        name,
+        lambda value: allowed.accepts(value) or number(name, 0, 0).accepts(value),
+        f"0, or {allowed.expected}: divide all weights by their mean",
+    )
+
+
+def _as_weights(sample_weight: Iterable[float]) -> NDArray[np.float64]:
+    """Return weights as float64; raise InputError if they are not numbers."""
+    if isinstance(sample_weight, Iterable) and not hasattr(sample_weight, "__len__"):
+        sample_weight = list(sample_weight)  # a generator, which numpy would take for one object
+    try:
+        given = np.asarray(sample_weight)
+    except ValueError:
+        raise InputError("found sample_weight with rows of different lengths; expected one number per text") from None
+    if given.dtype.kind == "O" and not any(isinstance(weight, str | bytes) for weight in given.ravel()):
+        with suppress(TypeError, ValueError, OverflowError):  # Decimal, and None among numbers
+            given = given.astype(np.float64)
+    if given.dtype.kind not in "biuf":
+        raise InputError(
+            f"found sample_weight={shown(given.ravel()[0] if given.size else sample_weight)} of type {given.dtype}; "
+            "expected numbers: turn text into numbers with float()"
+        )
+    return given.astype(np.float64)
 
 
 def unite_classes(one: Labels, two: Labels) -> Labels:

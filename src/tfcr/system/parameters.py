@@ -1,0 +1,83 @@
+"""What the parameters of estimators and functions may be: one row for each, and one way to say what is wrong.
+
+A row is made by `number`, `whole`, `flag`, `text` or `choice`. Its `check` returns the value, or raises InputError with
+what was found and what was expected:
+
+    >>> whole("dimensions", 1, 10_000).check(1.5)
+    Traceback (most recent call last):
+    tfcr.errors.InputError: found dimensions=1.5; expected a whole number from 1 to 10000
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tfcr.errors import InputError
+
+LONGEST_SHOWN = 80
+"""Characters of a value that a message shows."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: its name, whether a value is right, and what is expected, in words."""
+
+    name: str
+    accepts: Callable[[Any], bool]
+    expected: str
+
+    def check(self, value: Any) -> Any:
+        """Return the value; raise InputError if it cannot be used."""
+        if not self.accepts(value):
+            raise InputError(f"found {self.name}={shown(value)}; expected {self.expected}")
+        return value
+
+    def or_none(self, meaning: str) -> "Parameter":
+        """Return the same parameter that may also be None."""
+        return Parameter(
+            self.name, lambda value: value is None or self.accepts(value), f"{self.expected}, or None {meaning}"
+        )
+
+
+def check_all(table: Iterable[Parameter], values: Mapping[str, Any]) -> None:
+    """Check the values of all parameters in a table."""
+    for parameter in table:
+        parameter.check(values[parameter.name])
+
+
+def number(name: str, least: float, most: float) -> Parameter:
+    """Return a parameter that is a number from `least` to `most`; a bool is none, and text neither."""
+    return Parameter(
+        name, lambda value: _is_number(value) and least <= value <= most, f"a number from {least:g} to {most:g}"
+    )
+
+
+def whole(name: str, least: int, most: int) -> Parameter:
+    """Return a parameter that is a whole number; 2.0 is none, as in range()."""
+    return Parameter(
+        name, lambda value: _is_whole(value) and least <= value <= most, f"a whole number from {least} to {most}"
+    )
+
+
+def flag(name: str) -> Parameter:
+    """Return a parameter that is True or False."""
+    return Parameter(name, lambda value: isinstance(value, bool | np.bool_), "True or False")
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it: in one line, and not all of a long one."""
+    try:
+        text = " ".join(repr(value).split())
+    except (ValueError, RecursionError):  # a number of 5,000 digits, a list in itself
+        text = f"a value of type {type(value).__name__} too long to show"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
