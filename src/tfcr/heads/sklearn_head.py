@@ -57,6 +57,9 @@ class SklearnHead:
         weights = self._weights(estimator, targets)
         try:
             estimator.fit(columns, labels, **weights)
+        except ValueError as error:  # its parameters, or numbers that it cannot solve (LinAlgError)
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise InputError(f"the head {self.estimator!r} cannot be fitted: {reason}") from error
         except TypeError as error:
             if "sparse" not in str(error).lower():
                 raise
@@ -64,9 +67,6 @@ class SklearnHead:
                 f"the head {self.estimator!r} cannot learn from sparse features, which words and bigrams have; "
                 "expected one that can, such as LogisticRegression or LinearSVC, or the part 'vectors' alone"
             ) from error
-        except ValueError as error:  # its parameters, or numbers that it cannot solve (LinAlgError)
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise InputError(f"the head {self.estimator!r} cannot be fitted: {reason}") from error
         return estimator
 
     def _link(self, together: bool) -> str:
