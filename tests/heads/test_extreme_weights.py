@@ -14,6 +14,7 @@ from sklearn.svm import LinearSVC
 from tests.heads.problems import objective, problem
 from tfcr import Embeddings, TfcrClassifier
 from tfcr.errors import InputError
+from tfcr.features import matrix
 from tfcr.features.matrix import DenseFeatures, SparseFeatures
 from tfcr.heads import HEADS, make_targets, newton, resolve_head, ridge
 from tfcr.heads.base import Targets
@@ -61,15 +62,17 @@ def test_solved_as_liblinear_does(name: str, C: float, weight: float, sparse: bo
     assert ours <= 1.01 * reference(name, C, features, targets)
 
 
-@pytest.mark.parametrize("name", ["svm", "lr"])
-def test_features_on_demand_are_solved_in_float32(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    features, _, targets = problem(2, n=200, columns=40)
-    head = resolve_head(name, C=1e8)
-    exact = head.solve(DenseFeatures(features), targets, [0])
-    monkeypatch.setattr(newton, "in_float64", lambda features: features)
-    found = head.solve(DenseFeatures(features), targets, [0])
-    signs = [features[:, :-1] @ one.coefficients + one.intercepts > 0 for one in (exact, found)]
-    assert np.mean(signs[0] == signs[1]) > 0.98
+@pytest.mark.parametrize("name", HEADS)
+def test_features_that_do_not_fit_in_float64_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, labels = texts_and_labels()
+    model = TfcrClassifier.from_preset("paper", head=name, embeddings=VECTORS, max_memory=1000)
+    model.fit(texts, labels)
+    message = r"^found 1e\+06 for C times sample weight times class weight, and features that do not fit"
+    with pytest.raises(InputError, match=message):
+        model.fit(texts, labels, np.full(60, 1e6))
+    monkeypatch.setattr(matrix, "memory_limit", lambda: 100)
+    with pytest.raises(InputError, match=message):
+        TfcrClassifier.from_preset("paper", head=name, embeddings=VECTORS).fit(texts, labels, np.full(60, 1e6))
 
 
 def test_ridge_with_large_weights_solves_its_equations() -> None:
@@ -144,7 +147,7 @@ def test_an_error_of_scikit_learn_is_one_line() -> None:
 
 
 def test_ordinary_weights_are_solved_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(features: Any) -> Any:
+    def refuse(features: Any, largest: float) -> Any:
         raise AssertionError(features)
 
     monkeypatch.setattr(newton, "in_float64", refuse)

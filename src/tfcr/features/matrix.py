@@ -181,11 +181,14 @@ class SparseFeatures:
         return np.asarray(self.matrix[rows].toarray())
 
 
-def in_float64(features: Features) -> Features:
-    """Return a copy in float64, for problems that float32 cannot solve; the same features if they do not fit."""
+def in_float64(features: Features, largest: float) -> Features:
+    """Return a copy in float64, for weights so large (`largest`) that float32 would give a wrong solution."""
     if isinstance(features, DenseFeatures | SparseFeatures) and 8 * features.size <= memory_limit():
         return replace(features, matrix=features.matrix.astype(np.float64))
-    return features
+    raise InputError(
+        f"found {largest:.2g} for C times sample weight times class weight, and features that do not fit into memory "
+        "in float64, which that needs; give a smaller C, smaller weights, or more memory: max_memory='8GB'"
+    )
 
 
 @dataclass(frozen=True)

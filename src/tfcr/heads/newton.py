@@ -119,7 +119,7 @@ class NewtonHead:
             begin = np.vstack([start.coefficients, start.intercepts]).astype(np.float32)
             finished = np.zeros(len(outputs), np.bool_)
         if largest > MAX_SINGLE:
-            features, weights, begin = in_float64(features), weights.astype(np.float64), begin.astype(np.float64)
+            features, weights, begin = in_float64(features, largest), weights.astype(np.float64), begin.astype(np.float64)
         solution = minimise(self.loss, features, signs, weights, begin, finished, self.tolerance).astype(np.float64)
         return Solution(solution[:-1], solution[-1], self.link)
 

@@ -38,10 +38,11 @@ class RidgeHead:
     ) -> Solution:
         """Fit the outputs at the strength with the least leave-one-out error; `start` is not used."""
         weights: NDArray[Any] = targets.document_weights()
-        if weights.max(initial=0) <= MAX_SINGLE:
+        largest = float(weights.max(initial=0))
+        if largest <= MAX_SINGLE:
             weights = weights.astype(np.float32)
         else:
-            features = in_float64(features)
+            features = in_float64(features, largest)
         signs = targets.signs(outputs)
         values, directions = interruptible(np.linalg.eigh, gram(features, weights, np.float64))
         values = np.maximum(values, 0)
