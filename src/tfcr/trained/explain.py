@@ -18,6 +18,10 @@ from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.word_table import WordTable
 
 
+MAX_CHARACTERS = 1_000_000
+"""Longest text that is explained; the position of every token takes a hundred times the memory of the text."""
+
+
 @dataclass(frozen=True)
 class WordContribution:
     """A term of the text, what it adds to each class's score, and where it stands in the text."""
@@ -86,6 +90,10 @@ def explain_text(text: str, table: WordTable, decision: Decision, tokenizer: Any
     """Explain the scores of one text, term by term."""
     if not isinstance(text, str):
         raise InputError(f"found {type(text).__name__}; expected one text, a string")
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(
+            f"found a text of {len(text):,} characters to explain; expected at most {MAX_CHARACTERS:,}: give a part of it"
+        )
     document = count_terms([text], tokenizer, table.vocabulary)
     terms, contributions = table.contributions(document.matrix, int(document.lengths[0]))
     scores = table.decision(document)
