@@ -18,11 +18,12 @@ from tfcr.features.blocks import check_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
 from tfcr.features.parts import PARTS, Part, VectorSettings
-from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, resolve_head
+from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, newton, resolve_head
 from tfcr.heads.stacking import PartToFit, fit_parts
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.hardware import memory_limit
+from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, check_all, flag, shown
 from tfcr.system.progress import Progress
 from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
@@ -31,6 +32,15 @@ from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tok
 from tfcr.trained.explain import Explanation
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.word_table import WordTable, collapse
+
+PARAMETERS = (
+    newton.STRENGTH.or_none("to pick it"),
+    MIN_COUNT,
+    DIMENSIONS,
+    MAX_MEMORY,
+    flag("warm_start"),
+)
+"""What the numbers among the parameters may be; names are looked up in their tables."""
 
 
 class TfcrClassifier(ClassifierMixin, BaseEstimator):
@@ -304,8 +314,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise InputError for parameters that cannot be used, before any long work."""
-        if isinstance(self.parts, str | None) or not self._part_rows():
-            raise InputError(f"found parts={self.parts!r}; expected a list of one or more of {', '.join(PARTS)}")
+        if isinstance(self.parts, str) or not isinstance(self.parts, Sequence) or not self._part_rows():
+            raise InputError(f"found parts={shown(self.parts)}; expected a list of one or more of {', '.join(PARTS)}")
         if self.embeddings is None and all(part.needs_vectors for part in self._part_rows()):
             raise InputError("found embeddings=None and no part but 'vectors'; expected vectors, or parts=['words']")
         if self._sparse_parts() and not self._heads((1.0,))[0].takes_sparse:
@@ -313,6 +323,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 f"found head={self.head!r}, which cannot use the sparse features of {', '.join(self._sparse_parts())}; "
                 "expected 'svm' or 'lr', or parts=['vectors'], as in the preset 'paper'"
             )
+        check_all(PARAMETERS, vars(self))
         resolve_scheme(self.scheme)
         resolve_tokenizer(self.tokenizer)
         check_blocks(self.blocks, self.averaging)
@@ -320,8 +331,6 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         check_class_weight(self.class_weight)
         memory_limit(self.max_memory)
         check_seed(self.random_state)
-        if isinstance(self.min_count, bool) or not isinstance(self.min_count, int | float | np.number):
-            raise InputError(f"found min_count={self.min_count!r}; expected a number such as 2")
         self._heads((1.0,))
 
     def _sparse_parts(self) -> list[str]:

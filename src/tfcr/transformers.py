@@ -19,9 +19,10 @@ from tfcr.features.checks import check_classes, check_seed, class_names, count_c
 from tfcr.features.cross_fit import check_cross_fit, cross_fit_blocks
 from tfcr.features.parts import VectorSettings, vector_blocks
 from tfcr.schemes import Scheme, compute_weights, resolve_scheme
+from tfcr.system.parameters import DIMENSIONS, MIN_COUNT, check_all, shown
 from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
-from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, resolve_tokenizer
 from tfcr.text.vocabulary import Vocabulary
 
 
@@ -82,6 +83,9 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Iterable[float] | None = None) -> "WeightedEmbeddingTransformer":
         """Compute the weights from counts (n_documents, n_words) and labels."""
+        MIN_COUNT.check(self.min_count)
+        resolve_scheme(self.scheme)
+        check_blocks(self.blocks, self.averaging)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_non_negative(X, "WeightedEmbeddingTransformer.fit")
         check_classification_targets(y)
@@ -132,6 +136,8 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
             if isinstance(self.embeddings, Embeddings | str | os.PathLike):
                 raise InputError("found embeddings but no words; give the word of each column: words=[…]")
             return [str(number) for number in range(n_columns)]
+        if isinstance(words, str) or not isinstance(words, Sequence | np.ndarray):
+            raise InputError(f"found words={shown(words)}; expected the word of each column, a list of strings")
         if len(words) != n_columns:
             raise InputError(f"found {len(words)} words and {n_columns} columns; expected the same number of each")
         return [str(word) for word in words]
@@ -141,7 +147,12 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
             return None
         if isinstance(self.embeddings, Embeddings | str | os.PathLike):
             return vectors_of_words(resolve_embeddings(self.embeddings, []), self.counts_)
-        vectors = np.asarray(self.embeddings, np.float32)
+        try:
+            vectors = np.asarray(self.embeddings, np.float32)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"found embeddings={shown(self.embeddings)}; expected vectors by name, path, Embeddings or array"
+            ) from None
         if not np.isfinite(vectors).all():
             raise InputError("found NaN or infinity in the embeddings; expected numbers")
         if vectors.ndim != 2 or len(vectors) != len(words):
@@ -302,7 +313,9 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None
     ) -> tuple[CountedDocuments, Labels, NDArray[np.float64]]:
         """Compute the weights; return what they were computed from, counted over the words that have a weight."""
+        check_all((MIN_COUNT, DIMENSIONS), vars(self))
         resolve_scheme(self.scheme)
+        resolve_tokenizer(self.tokenizer)
         check_blocks(self.blocks, self.averaging)
         check_cross_fit(self.cross_fit)
         check_seed(self.random_state)

@@ -91,8 +91,15 @@ def test_labels_become_positions_among_the_classes() -> None:
         ("equal", "found class_weight='equal'; expected 'balanced', None, or a dict from class to weight"),
         (3, "found class_weight=3; expected 'balanced', None, or a dict from class to weight"),
         ({"c": 5}, "found class_weight for 'c'; expected one of the classes ['a', 'b']"),
-        ({"a": -1}, "found class_weight['a']=-1; expected 0, or a number from 1e-09 to 1e+09: divide all weights by their mean"),
-        ({"a": np.inf}, "found class_weight['a']=inf; expected 0, or a number from 1e-09 to 1e+09: divide all weights by their mean"),
+        (
+            {"a": -1},
+            "found class_weight['a']=-1; expected 0, or a number from 1e-09 to 1e+09: divide all weights by their mean",
+        ),
+        (
+            {"a": np.inf},
+            "found class_weight['a']=inf; expected 0, or a number from 1e-09 to 1e+09: divide all weights by their "
+            "mean",
+        ),
     ],
 )
 def test_what_is_no_class_weight_is_refused(given: Any, message: str) -> None:

@@ -91,20 +91,18 @@ def test_ridge_with_large_weights_solves_its_equations() -> None:
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
-@pytest.mark.parametrize(("first", "rest"), [(1e9, 1.0), (1e-9, 1.0), (1e9, 1e9), (1e-9, 1e-9), (1e9, 1e-9), (1e6, 1.0)])
-def test_weights_within_the_limits_give_probabilities_or_a_line(configuration: str, first: float, rest: float) -> None:
+@pytest.mark.parametrize(
+    ("first", "rest"), [(1e9, 1.0), (1e-9, 1.0), (1e9, 1e9), (1e-9, 1e-9), (1e9, 1e-9), (1e6, 1.0)]
+)
+def test_weights_within_the_limits_give_probabilities(configuration: str, first: float, rest: float) -> None:
     texts, labels = texts_and_labels()
     weights = np.full(60, rest)
     weights[:3] = first
     settings = dict(CONFIGURATIONS[configuration])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scikit-learn's head has not converged
-        try:
-            model = TfcrClassifier.from_preset(**settings, random_state=0).fit(texts, labels, weights)
-        except InputError as error:
-            assert len(str(error).splitlines()) == 1
-            assert "expected" in str(error) or "cannot be fitted" in str(error)
-            return
+        model = TfcrClassifier.from_preset(**settings, random_state=0)
+        model.fit(texts, labels, weights)
     probabilities = model.predict_proba(texts)
     assert np.isfinite(probabilities).all()
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
@@ -134,7 +132,9 @@ def test_other_weights_are_refused(configuration: str, weight: float) -> None:
 def test_weights_whose_product_is_too_large_are_refused() -> None:
     features, y, _ = problem(2)
     targets = make_targets(y, np.arange(2), np.full(300, 1e9), {0: 1e4})
-    with pytest.raises(InputError, match=r"^found 1e\+13 for C times sample weight times class weight; expected at most"):
+    with pytest.raises(
+        InputError, match=r"^found 1e\+13 for C times sample weight times class weight; expected at most"
+    ):
         resolve_head("svm", C=1.0).solve(DenseFeatures(features), targets, [0])
     found = resolve_head("svm", C=0.1).solve(DenseFeatures(features), targets, [0])
     assert np.isfinite(found.coefficients).all()

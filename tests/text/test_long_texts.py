@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,12 +44,12 @@ def test_ordinary_texts_become_nfc(n_marks: int) -> None:
 def test_no_more_than_thirty_marks_are_sorted_together(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = []
 
-    def normalize(form: str, text: str) -> str:
+    def normalize(form: Any, text: str) -> str:
         pieces.append(text)
         return str(original(form, text))
 
     original = unicodedata.normalize
-    monkeypatch.setattr(unicode.unicodedata, "normalize", normalize)
+    monkeypatch.setattr(unicodedata, "normalize", normalize)
     composed = compose(RUNS[kind])
     monkeypatch.undo()
     assert "".join(pieces) == RUNS[kind]
@@ -96,9 +97,13 @@ def test_texts_beyond_the_stated_sizes_are_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(documents, "MAX_TEXT", 1000)
     monkeypatch.setattr(explain, "MAX_CHARACTERS", 500)
     assert check_texts(["x" * 1000]) == ["x" * 1000]
-    with pytest.raises(InputError, match=r"^text number 1 \(counted from 0\) has 1,001 characters; expected at most 1,0"):
+    with pytest.raises(
+        InputError, match=r"^text number 1 \(counted from 0\) has 1,001 characters; expected at most 1,0"
+    ):
         check_texts(["x", "x" * 1001])
     model = TfcrClassifier.from_preset("fast").fit(["good film", "bad film", "good", "bad"], ["p", "n", "p", "n"])
     assert model.explain("good " * 100).label == "p"
-    with pytest.raises(InputError, match="^found a text of 505 characters to explain; expected at most 500: give a part"):
+    with pytest.raises(
+        InputError, match="^found a text of 505 characters to explain; expected at most 500: give a part"
+    ):
         model.explain("good " * 101)

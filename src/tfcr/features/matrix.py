@@ -8,7 +8,7 @@ computed on demand from counts, weights and word vectors because it does not fit
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -184,7 +184,8 @@ class SparseFeatures:
 def in_float64(features: Features, largest: float) -> Features:
     """Return a copy in float64, for weights so large (`largest`) that float32 would give a wrong solution."""
     if isinstance(features, DenseFeatures | SparseFeatures) and 8 * features.size <= memory_limit():
-        return replace(features, matrix=features.matrix.astype(np.float64))
+        double: Any = features.matrix.astype(np.float64)
+        return type(features)(double)
     raise InputError(
         f"found {largest:.2g} for C times sample weight times class weight, and features that do not fit into memory "
         "in float64, which that needs; give a smaller C, smaller weights, or more memory: max_memory='8GB'"

@@ -8,8 +8,8 @@ matrix products. If they converge slowly, they are preconditioned by the Cholesk
 outputs' Hessians, the scaled Gram matrix of X. If an output has few support vectors, as an SVM at a large C has, its
 step is solved exactly by the kernel matrix of these.
 
-All is float32, which is enough up to C · weight = MAX_SINGLE. Beyond, the term ½ ‖B_k‖² drowns in rounding errors of the
-loss, and the same steps are taken in float64.
+All is float32, which is enough up to C · weight = MAX_SINGLE. Beyond, the term ½ ‖B_k‖² drowns in rounding errors of
+the loss, and the same steps are taken in float64.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,8 +24,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from tfcr.errors import InputError
 from tfcr.features.matrix import DenseFeatures, Features, SparseFeatures, gram, in_float64
 from tfcr.heads.base import Solution, Targets
+from tfcr.system import parameters
 from tfcr.system.hardware import in_parallel, n_threads
-from tfcr.system.parameters import number
 
 Matrix = NDArray[Any]
 """float32, or float64 where weights are extreme."""
@@ -47,7 +47,7 @@ MAX_KERNEL_BYTES = 1 << 30
 """Memory for the kernel matrices of all threads together."""
 RESIDUAL = 0.1
 """Residual of a Newton step's equations, relative to the gradient."""
-STRENGTH = number("C", 1e-9, 1e9)
+STRENGTH = parameters.number("C", 1e-9, 1e9)
 """What C may be: far beyond both ends, the solution does not change any more, and rounding errors are all there is."""
 MAX_SINGLE = 1e5
 """Largest C · weight for which float32 is enough."""
@@ -119,7 +119,11 @@ class NewtonHead:
             begin = np.vstack([start.coefficients, start.intercepts]).astype(np.float32)
             finished = np.zeros(len(outputs), np.bool_)
         if largest > MAX_SINGLE:
-            features, weights, begin = in_float64(features, largest), weights.astype(np.float64), begin.astype(np.float64)
+            features, weights, begin = (
+                in_float64(features, largest),
+                weights.astype(np.float64),
+                begin.astype(np.float64),
+            )
         solution = minimise(self.loss, features, signs, weights, begin, finished, self.tolerance).astype(np.float64)
         return Solution(solution[:-1], solution[-1], self.link)
 
@@ -316,11 +320,11 @@ def _kernel_factor(support: Matrix, ease: Vector) -> tuple[Vector, Vector]:
     float64 is tried next. More ease is less curvature: the step still leads downhill, only too far, and the line search
     shortens it.
     """
-    attempts: list[tuple[type[np.floating[Any]], float]] = [(support.dtype.type, 0.0), (np.float64, 0.0)]
-    for dtype, more in [*attempts, *((np.float64, float(more)) for more in np.logspace(-15, 0, 16))]:
+    for attempt, extra in enumerate([0.0, 0.0, *np.logspace(-15, 0, 16).tolist()]):
+        dtype: Any = np.float64 if attempt else support.dtype
         rows = support.astype(dtype, copy=False)
         kernel = (rows @ rows.T).astype(np.float64)
-        eased = ease + more * float(np.diagonal(kernel).mean())
+        eased = ease + extra * float(np.diagonal(kernel).mean())
         kernel[np.diag_indices_from(kernel)] += eased
         with suppress(LinAlgError):
             return np.asarray(cho_factor(kernel, lower=True, overwrite_a=True, check_finite=False)[0]), eased

@@ -18,7 +18,7 @@ from tfcr.system.hardware import interruptible
 STRENGTHS = np.logspace(-3, 4, 22)
 """The strengths that are tried, on features with a mean squared row norm of 1."""
 MAX_SINGLE = 1e4
-"""Largest weight of a document up to which the Gram matrix's products are float32; strengths must not drown in errors."""
+"""Largest weight of a document for which float32 products are enough: strengths must not drown in their errors."""
 MAX_LEFT_OUT = 20_000
 """Stop after this many left-out documents: enough to pick a strength."""
 

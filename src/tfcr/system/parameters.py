@@ -1,6 +1,6 @@
 """What the parameters of estimators and functions may be: one row for each, and one way to say what is wrong.
 
-A row is made by `number`, `whole`, `flag`, `text` or `choice`. Its `check` returns the value, or raises InputError with
+A row is made by `number`, `whole` or `flag`. Its `check` returns the value, or raises InputError with
 what was found and what was expected:
 
     >>> whole("dimensions", 1, 10_000).check(1.5)
@@ -64,6 +64,18 @@ def whole(name: str, least: int, most: int) -> Parameter:
 def flag(name: str) -> Parameter:
     """Return a parameter that is True or False."""
     return Parameter(name, lambda value: isinstance(value, bool | np.bool_), "True or False")
+
+
+MIN_COUNT = number("min_count", 0, 1e9)
+DIMENSIONS = whole("dimensions", 1, 10_000)
+N_TOP = whole("n", 0, 10**9)
+SEED = whole("seed", 0, 2**32 - 1)
+FOLDS = whole("folds", 2, 10_000)
+MAX_MEMORY = Parameter(
+    "max_memory",
+    lambda value: value is None or isinstance(value, str) or _is_number(value),
+    "a number of bytes or a size such as '4GB', or None",
+)
 
 
 def shown(value: object) -> str:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError
-from tfcr.system.parameters import Parameter, number, shown
+from tfcr.system.parameters import MIN_COUNT, Parameter, number, shown
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
@@ -165,6 +165,7 @@ class ClassCounts:
 
     def at_least(self, min_count: float) -> "ClassCounts":
         """Return the counts of the words that occur at least `min_count` times; totals stay those of all words."""
+        MIN_COUNT.check(min_count)
         kept = np.flatnonzero(self.occurs(min_count))
         if len(kept) == len(self.words):
             return self

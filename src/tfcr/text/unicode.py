@@ -69,13 +69,13 @@ def _many_marks() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def compose(text: str) -> str:
-    """Return the text in NFC; of a longer run of marks, every MAX_MARKS by themselves.
+    r"""Return the text in NFC; of a longer run of marks, every MAX_MARKS by themselves.
 
     The time to sort marks grows with the square of their number, and no language has more than a few on a letter.
 
     Examples
     --------
-    >>> compose("u\\u0308ber")
+    >>> compose("u\u0308ber")
     'über'
     """
     if text.isascii():
