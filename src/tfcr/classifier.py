@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from tfcr.decision import Decision
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
-from tfcr.errors import InputError, ModelError, look_up
+from tfcr.errors import InputError, ModelError, look_up, shown
 from tfcr.features.blocks import check_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
@@ -23,7 +23,7 @@ from tfcr.heads.stacking import PartToFit, fit_parts
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.hardware import memory_limit
-from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, check_all, flag, shown
+from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag
 from tfcr.system.progress import Progress
 from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
@@ -35,8 +35,14 @@ from tfcr.trained.word_table import WordTable, collapse
 
 PARAMETERS = (
     newton.STRENGTH.or_none("to pick it"),
+    Parameter(
+        "embeddings",
+        lambda value: isinstance(value, Embeddings | str | os.PathLike | None),
+        "vectors: an Embeddings, a path, a known name, or 'w2v'; or None",
+    ),
     MIN_COUNT,
     DIMENSIONS,
+    UNLABELLED,
     MAX_MEMORY,
     flag("warm_start"),
 )

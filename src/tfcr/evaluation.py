@@ -18,14 +18,14 @@ from tfcr.decision import macro_f1_of_labels
 from tfcr.embeddings import Embeddings, embeddings_key
 from tfcr.errors import InputError
 from tfcr.features.checks import check_classes
-from tfcr.system.parameters import FOLDS, SEED, Parameter, whole
+from tfcr.system.parameters import FOLDS, SEED, whole, zero_or
 from tfcr.system.progress import Progress
 from tfcr.text.class_counts import check_labels
 from tfcr.text.documents import CountedDocuments
 from tfcr.trained.model import TrainedModel
 
 MIN_CLASS_SIZE = whole("min_class_size", 0, 10**9)
-MEASURED_FOLDS = Parameter("folds", lambda value: value == 0 or FOLDS.accepts(value), f"0, or {FOLDS.expected}")
+MEASURED_FOLDS = zero_or(FOLDS)
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,23 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
-from tfcr.errors import InputError
+from tfcr.errors import InputError, shown
 from tfcr.features.blocks import Block, check_blocks, column_names, document_vectors, make_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit, cross_fit_blocks
 from tfcr.features.parts import VectorSettings, vector_blocks
 from tfcr.schemes import Scheme, compute_weights, resolve_scheme
-from tfcr.system.parameters import DIMENSIONS, MIN_COUNT, check_all, shown
+from tfcr.system.parameters import DIMENSIONS, MIN_COUNT, UNLABELLED, Parameter, check_all
 from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, resolve_tokenizer
 from tfcr.text.vocabulary import Vocabulary
+
+SOURCE = Parameter(
+    "embeddings",
+    lambda value: isinstance(value, Embeddings | str | os.PathLike),
+    "vectors: an Embeddings, a path, a known name, or 'w2v'",
+)
 
 
 class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
@@ -149,7 +155,7 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
             return vectors_of_words(resolve_embeddings(self.embeddings, []), self.counts_)
         try:
             vectors = np.asarray(self.embeddings, np.float32)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(
                 f"found embeddings={shown(self.embeddings)}; expected vectors by name, path, Embeddings or array"
             ) from None
@@ -313,7 +319,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None
     ) -> tuple[CountedDocuments, Labels, NDArray[np.float64]]:
         """Compute the weights; return what they were computed from, counted over the words that have a weight."""
-        check_all((MIN_COUNT, DIMENSIONS), vars(self))
+        check_all((SOURCE, MIN_COUNT, DIMENSIONS, UNLABELLED), vars(self))
         resolve_scheme(self.scheme)
         resolve_tokenizer(self.tokenizer)
         check_blocks(self.blocks, self.averaging)

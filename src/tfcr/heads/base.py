@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.decision import ClassNumbers, output_classes
-from tfcr.errors import InputError
+from tfcr.errors import InputError, shown
 from tfcr.features.blocks import Block, column_starts
 from tfcr.features.cross_fit import FoldBlocks
 from tfcr.features.matrix import Features, features_of_views
 from tfcr.system.hardware import memory_limit
-from tfcr.system.parameters import shown
 from tfcr.text.class_counts import Labels, weight_row
 from tfcr.text.documents import CountedDocuments
 

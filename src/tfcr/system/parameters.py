@@ -14,10 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tfcr.errors import InputError
-
-LONGEST_SHOWN = 80
-"""Characters of a value that a message shows."""
+from tfcr.errors import InputError, shown
 
 
 @dataclass(frozen=True)
@@ -61,6 +58,16 @@ def whole(name: str, least: int, most: int) -> Parameter:
     )
 
 
+def zero_or(parameter: Parameter) -> Parameter:
+    """Return the same parameter that may also be 0."""
+    zero = number(parameter.name, 0, 0)
+    return Parameter(
+        parameter.name,
+        lambda value: zero.accepts(value) or parameter.accepts(value),
+        f"0, or {parameter.expected}",
+    )
+
+
 def flag(name: str) -> Parameter:
     """Return a parameter that is True or False."""
     return Parameter(name, lambda value: isinstance(value, bool | np.bool_), "True or False")
@@ -71,20 +78,16 @@ DIMENSIONS = whole("dimensions", 1, 10_000)
 N_TOP = whole("n", 0, 10**9)
 SEED = whole("seed", 0, 2**32 - 1)
 FOLDS = whole("folds", 2, 10_000)
+UNLABELLED = Parameter(
+    "unlabelled",
+    lambda value: value is None or (isinstance(value, Iterable) and not isinstance(value, str | bytes)),
+    "a list of texts, or None",
+)
 MAX_MEMORY = Parameter(
     "max_memory",
     lambda value: value is None or isinstance(value, str) or _is_number(value),
     "a number of bytes or a size such as '4GB', or None",
 )
-
-
-def shown(value: object) -> str:
-    """Return a value as messages show it: in one line, and not all of a long one."""
-    try:
-        text = " ".join(repr(value).split())
-    except (ValueError, RecursionError):  # a number of 5,000 digits, a list in itself
-        text = f"a value of type {type(value).__name__} too long to show"
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 def _is_number(value: object) -> bool:

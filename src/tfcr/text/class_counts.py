@@ -6,15 +6,15 @@ cluster need nothing else.
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.errors import InputError
-from tfcr.system.parameters import MIN_COUNT, Parameter, number, shown
+from tfcr.errors import InputError, shown
+from tfcr.system.parameters import MIN_COUNT, Parameter, number, zero_or
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
@@ -245,12 +245,8 @@ def weight_row(name: str) -> Parameter:
     A million of the least weight still count as a thousandth of a document; the largest makes a document count as much
     as all others together in any corpus.
     """
-    allowed = number(name, LEAST_WEIGHT, MOST_WEIGHT)
-    return Parameter(
-        name,
-        lambda value: allowed.accepts(value) or number(name, 0, 0).accepts(value),
-        f"0, or {allowed.expected}: divide all weights by their mean",
-    )
+    allowed = zero_or(number(name, LEAST_WEIGHT, MOST_WEIGHT))
+    return replace(allowed, expected=f"{allowed.expected}: divide all weights by their mean")
 
 
 def _as_weights(sample_weight: Iterable[float]) -> NDArray[np.float64]:
@@ -286,6 +282,8 @@ def unite_classes(one: Labels, two: Labels) -> Labels:
 def _as_array(labels: Iterable[Any]) -> Labels:
     if hasattr(labels, "__array__") and np.asarray(labels).dtype.kind != "O":
         return np.asarray(labels)
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise InputError(f"found labels={shown(labels)}; expected a list with one label for each text")
     values = list(labels)
     values = [None if isinstance(value, float) and np.isnan(value) else value for value in values]
     kinds = {type(value) for value in values if value is not None}

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tfcr.data import ReadOptions
-from tfcr.errors import InputError, look_up
+from tfcr.errors import InputError, look_up, shown
 from tfcr.experiment.plan.parsing import LARGEST, parse_folds, parse_names, parse_number, parse_numbers, parse_sizes
 from tfcr.experiment.plan.request import DatasetChoice, VectorsChoice, Word2Vec
-from tfcr.system.parameters import shown
 
 MAX_BYTES = 1 << 20
 """Largest TOML file that is read."""

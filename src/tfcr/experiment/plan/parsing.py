@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from tfcr.errors import InputError
+from tfcr.errors import InputError, shown
 from tfcr.experiment.plan.request import DatasetChoice, VectorsChoice
-from tfcr.system.parameters import shown
 
 LARGEST = 10**12
 """The largest number in a grid: no dataset has as many documents."""

@@ -23,13 +23,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tfcr.decision import Confusion
-from tfcr.errors import ResultsError, look_up
+from tfcr.errors import ResultsError, look_up, shown
 from tfcr.experiment.plan.cells import Cell, Settings
 from tfcr.experiment.plan.corpora import CorpusFacts
 from tfcr.experiment.plan.profiles import resolve_profile
 from tfcr.experiment.plan.request import W2V_SOURCES
 from tfcr.system.array_codec import as_json
-from tfcr.system.parameters import shown
 
 T = TypeVar("T")
 
