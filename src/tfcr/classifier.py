@@ -22,7 +22,7 @@ from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targ
 from tfcr.heads.stacking import PartToFit, fit_parts
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
-from tfcr.system.hardware import memory_limit
+from tfcr.system.hardware import check_fits, memory_limit
 from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag
 from tfcr.system.progress import Progress
 from tfcr.system.versions import recorded_versions
@@ -33,6 +33,8 @@ from tfcr.trained.explain import Explanation
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.word_table import WordTable, collapse
 
+TABLE_BYTES = 32
+"""Memory for each score of a word table while it is made: value, row and column, twice."""
 PARAMETERS = (
     newton.STRENGTH.or_none("to pick it"),
     Parameter(
@@ -209,6 +211,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         counts, kept = count_classes(documents.only_words(), labels, sample_weight, self.min_count)
         documents = documents.over_words(counts.occurs(self.min_count))
+        self._check_table(kept)
         examples = Examples(documents, make_targets(labels, counts.classes, sample_weight, self.class_weight))
         stacked = fit_parts(
             self._parts_to_fit(kept, embeddings),
@@ -370,6 +373,16 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             )
             for name, part in rows.items()
         ]
+
+    def _check_table(self, counts: ClassCounts) -> None:
+        """Raise InputError if each class's output sees the blocks of all classes, and there are too many for that."""
+        n_classes = len(counts.classes)
+        if self.uses_vectors and self.embeddings is not None and self.blocks == "all" and n_classes > 2:
+            check_fits(
+                TABLE_BYTES * counts.documents.nnz * n_classes,
+                f"blocks='all' with {n_classes:,} classes and {len(counts.words):,} words: scores",
+                "use blocks='own', where each class sees its own block",
+            )
 
     def _seed(self) -> int:
         """Return the seed of the folds: the same each time if none is given."""

@@ -24,9 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError, look_up
+from tfcr.system.hardware import check_fits
 from tfcr.system.parameters import N_TOP, number
 from tfcr.text.class_counts import ClassCounts
 
+WEIGHT_BYTES = 32
+"""Memory of a scheme for each word and class: a few arrays of float64."""
 ALPHA = number("alpha", 1, 1e9)
 """Of `tftrr`; below 1, weights could be negative."""
 Weights = NDArray[np.float32]
@@ -201,9 +204,14 @@ def scheme_name(scheme: str | Scheme) -> str:
 
 def compute_weights(scheme: str | Scheme, counts: ClassCounts) -> Weights:
     """Apply a scheme and check what it returns, since it may be the user's own."""
+    n_words, n_classes = len(counts.words), len(counts.classes)
+    check_fits(
+        WEIGHT_BYTES * n_words * n_classes,
+        f"weights of {n_words:,} words in {n_classes:,} classes",
+        "give a larger min_count, fewer classes, or parts=['words'], which has no such weights",
+    )
     returned: Any = resolve_scheme(scheme)(counts)
     weights = np.asarray(returned.toarray() if hasattr(returned, "toarray") else returned, np.float32)
-    n_words, n_classes = len(counts.words), len(counts.classes)
     if weights.shape not in {(n_words, n_classes), (n_words, 1)}:
         raise InputError(
             f"the scheme {scheme_name(scheme)!r} returned an array of shape {weights.shape}; "

@@ -12,9 +12,12 @@ from tfcr.errors import InputError, shown
 from tfcr.features.blocks import Block, column_starts
 from tfcr.features.cross_fit import FoldBlocks
 from tfcr.features.matrix import Features, features_of_views
-from tfcr.system.hardware import memory_limit
+from tfcr.system.hardware import check_fits, memory_limit
 from tfcr.text.class_counts import Labels, weight_row
 from tfcr.text.documents import CountedDocuments
+
+SOLVER_BYTES = 16
+"""Memory for each coefficient: in float64, and what stacking or a solver holds beside it."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +205,11 @@ def fit_head(
     documents, targets = examples
     limit = memory_limit() if max_memory is None else max_memory
     n_columns = column_starts(blocks)[-1]
+    check_fits(
+        SOLVER_BYTES * n_columns * targets.n_outputs,
+        f"coefficients of {n_columns:,} features for {targets.n_outputs:,} classes",
+        "for vectors, use blocks='own' or fewer dimensions; for words, a larger min_count; or fewer classes",
+    )
     means, intercepts = np.zeros(n_columns), np.zeros(targets.n_outputs)
     coefficients = np.zeros((n_columns, targets.n_outputs))
     if start is not None and start.coefficients.shape != coefficients.shape:
