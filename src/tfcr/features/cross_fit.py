@@ -5,6 +5,7 @@ than that of a new document. scikit-learn's TargetEncoder solves the same proble
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from tfcr.text.class_counts import ClassCounts
 from tfcr.text.documents import CountedDocuments
 
 Rows = NDArray[np.int64]
-CROSS_FIT = zero_or(whole("cross_fit", 2, 1000))
+CROSS_FIT = replace(zero_or(whole("cross_fit", 2, 1000)), expected="a number of folds such as 5, or 0 for none")
 
 BlockMaker = Callable[[CountedDocuments, Callable[[], ClassCounts]], list[Block]]
 """Makes blocks from training documents; their class counts are computed only if asked for."""

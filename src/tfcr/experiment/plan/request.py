@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from tfcr.data import DATASETS, ReadOptions
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.embeddings.word2vec import PARAMETERS as WORD2VEC
-from tfcr.errors import InputError, UnknownNameError, look_up, unknown_name
+from tfcr.errors import InputError, UnknownNameError, look_up, shown, unknown_name
 from tfcr.experiment.plan.own_schemes import OwnScheme
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES, PAPER_TOKENIZER, Profile, resolve_profile
 from tfcr.experiment.plan.systems import System, resolve_system
@@ -145,6 +145,7 @@ def _check_systems(request: Request) -> None:
         raise InputError(f"found {twice!r} twice among the schemes and systems; give the system another name")
 
 
+FIRST_FOLDS = whole("first_folds", 1, 10_000).or_none("for all")
 NUMBERS = (FOLDS, whole("sample", 4, 10**9), number("thin", 1e-9, 1).or_none("to keep all"))
 """What the numbers of a request may be."""
 
@@ -156,7 +157,8 @@ def _check_numbers(request: Request) -> None:
         SEED.check(seed)
     for size in request.sizes:
         TRAINING_SIZE.check(size)
-    whole("first_folds", 1, request.folds).or_none("for all").check(request.first_folds)
+    if not FIRST_FOLDS.accepts(request.first_folds) or (request.first_folds or 1) > request.folds:
+        raise InputError(f"found {shown(request.first_folds)} of {request.folds} folds; expected 1 to {request.folds}")
     if request.sample < 2 * request.folds:
         raise InputError(f"found a sample of {request.sample} for {request.folds} folds; expected more documents")
 

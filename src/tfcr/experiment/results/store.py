@@ -40,6 +40,10 @@ SILENT = 60.0
 PATIENCE = 60.0
 """Seconds to wait for another run to finish writing."""
 
+MAX_REASON = 200
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What a damaged file raises; SQLite's own messages quote it, and may not be UTF-8."""
+
 _SCHEMA = """
 CREATE TABLE cells (
     key TEXT PRIMARY KEY, dataset TEXT NOT NULL, embedding TEXT NOT NULL, scheme TEXT NOT NULL, head TEXT NOT NULL,
@@ -193,7 +197,9 @@ class Results:
     def under_way(self) -> int:
         """Return the number of folds that are being run now."""
         alive = [
-            row["id"] for row in self._rows("SELECT * FROM runs") if not _is_dead(row["host"], row["pid"], row["seen"])
+            row["id"]
+            for row in self._rows("SELECT id, host, pid, seen FROM runs")
+            if not _is_dead(row["host"], row["pid"], row["seen"])
         ]
         return sum(claim["run"] in alive for claim in self._rows("SELECT run FROM claims"))
 
@@ -202,8 +208,8 @@ class Results:
             cursor = self._connection.execute(query)
             names = [column[0] for column in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor]
-        except sqlite3.Error as error:
-            raise ResultsError(f"{self.path} cannot be read: {error}; take a copy, or another file") from error
+        except UNREADABLE as error:
+            raise ResultsError(f"{self.path} cannot be read: {_reason(error)}; take a copy, or another file") from error
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -215,9 +221,9 @@ class Results:
         except BaseException as error:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, UNREADABLE):
                 raise ResultsError(
-                    f"cannot write to {self.path}: {error}; what was finished is kept: fix that (is the disk full?), "
+                    f"cannot write to {self.path}: {_reason(error)}; what was finished is kept: fix that (is the disk full?), "
                     "and run the same command again"
                 ) from error
             raise
@@ -369,13 +375,19 @@ def open_results(path: str | Path, *, make: bool = False) -> Results:
     try:
         connection = sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)
         _prepare(connection, file, make)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         _close(connection)
-        raise ResultsError(f"{file} cannot be used as a file of results: {error}") from error
+        raise ResultsError(f"{file} cannot be used as a file of results: {_reason(error)}") from error
     except ResultsError:
         _close(connection)
         raise
     return Results(file, connection)
+
+
+def _reason(error: BaseException) -> str:
+    """Return SQLite's message in one line: it may quote the whole schema."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…"
 
 
 def _close(connection: sqlite3.Connection | None) -> None:
