@@ -53,7 +53,7 @@ def test_folds_that_cannot_be() -> None:
     plan = plan_folds(corpus, 5)
     assert (plan.folds, len(plan.corpus)) == (3, 6)
     assert "1 classes with fewer than 2 documents are left out: z (1)" in plan.notes
-    with pytest.raises(InputError, match="found 1 folds; expected at least 2"):
+    with pytest.raises(InputError, match="found folds=1; expected a whole number from 2"):
         plan_folds(corpus, 1)
     with pytest.raises(InputError, match="found 0 classes with enough documents"):
         plan_folds(corpus, 2, min_class_size=4)

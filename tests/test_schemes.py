@@ -164,7 +164,7 @@ def test_a_word_of_every_document_weighs_nothing_whatever_the_rounding(name: str
 
 
 def test_alpha_below_one_is_refused() -> None:
-    with pytest.raises(InputError, match="found alpha=0.5 for tftrr; expected at least 1"):
+    with pytest.raises(InputError, match="found alpha=0.5; expected a number from 1 to"):
         compute_weights(partial(SCHEMES["tftrr"], alpha=0.5), ClassCounts.from_texts(["a", "b"], ["x", "y"]))
     compute_weights(partial(SCHEMES["tftrr"], alpha=1), ClassCounts.from_texts(["a", "b"], ["x", "y"]))
 

@@ -14,16 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 from tfcr.decision import Decision
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
-from tfcr.errors import InputError, ModelError, look_up
+from tfcr.errors import InputError, ModelError, look_up, shown
 from tfcr.features.blocks import check_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
 from tfcr.features.parts import PARTS, Part, VectorSettings
-from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, resolve_head
+from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, newton, resolve_head
 from tfcr.heads.stacking import PartToFit, fit_parts
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
-from tfcr.system.hardware import memory_limit
+from tfcr.system.hardware import check_fits, memory_limit
+from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag
 from tfcr.system.progress import Progress
 from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
@@ -33,6 +34,23 @@ from tfcr.trained.explain import Explanation
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.seen import TrainingTexts
 from tfcr.trained.word_table import WordTable, collapse
+
+TABLE_BYTES = 32
+"""Memory for each score of a word table while it is made: value, row and column, twice."""
+PARAMETERS = (
+    newton.STRENGTH.or_none("to pick it"),
+    Parameter(
+        "embeddings",
+        lambda value: isinstance(value, Embeddings | str | os.PathLike | None),
+        "vectors: an Embeddings, a path, a known name, or 'w2v'; or None",
+    ),
+    MIN_COUNT,
+    DIMENSIONS,
+    UNLABELLED,
+    MAX_MEMORY,
+    flag("warm_start"),
+)
+"""What the numbers among the parameters may be; names are looked up in their tables."""
 
 
 class TfcrClassifier(ClassifierMixin, BaseEstimator):
@@ -201,6 +219,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         counts, kept = count_classes(documents.only_words(), labels, sample_weight, self.min_count)
         documents = documents.over_words(counts.occurs(self.min_count))
+        self._check_table(kept)
         examples = Examples(documents, make_targets(labels, counts.classes, sample_weight, self.class_weight))
         stacked = fit_parts(
             self._parts_to_fit(kept, embeddings),
@@ -317,8 +336,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise InputError for parameters that cannot be used, before any long work."""
-        if isinstance(self.parts, str | None) or not self._part_rows():
-            raise InputError(f"found parts={self.parts!r}; expected a list of one or more of {', '.join(PARTS)}")
+        if isinstance(self.parts, str) or not isinstance(self.parts, Sequence) or not self._part_rows():
+            raise InputError(f"found parts={shown(self.parts)}; expected a list of one or more of {', '.join(PARTS)}")
         if self.embeddings is None and all(part.needs_vectors for part in self._part_rows()):
             raise InputError("found embeddings=None and no part but 'vectors'; expected vectors, or parts=['words']")
         if self._sparse_parts() and not self._heads((1.0,))[0].takes_sparse:
@@ -326,6 +345,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 f"found head={self.head!r}, which cannot use the sparse features of {', '.join(self._sparse_parts())}; "
                 "expected 'svm' or 'lr', or parts=['vectors'], as in the preset 'paper'"
             )
+        check_all(PARAMETERS, vars(self))
         resolve_scheme(self.scheme)
         resolve_tokenizer(self.tokenizer)
         check_blocks(self.blocks, self.averaging)
@@ -333,8 +353,6 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         check_class_weight(self.class_weight)
         memory_limit(self.max_memory)
         check_seed(self.random_state)
-        if isinstance(self.min_count, bool) or not isinstance(self.min_count, int | float | np.number):
-            raise InputError(f"found min_count={self.min_count!r}; expected a number such as 2")
         self._heads((1.0,))
 
     def _sparse_parts(self) -> list[str]:
@@ -368,6 +386,16 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             )
             for name, part in rows.items()
         ]
+
+    def _check_table(self, counts: ClassCounts) -> None:
+        """Raise InputError if each class's output sees the blocks of all classes, and there are too many for that."""
+        n_classes = len(counts.classes)
+        if self.uses_vectors and self.embeddings is not None and self.blocks == "all" and n_classes > 2:
+            check_fits(
+                TABLE_BYTES * counts.documents.nnz * n_classes,
+                f"blocks='all' with {n_classes:,} classes and {len(counts.words):,} words: scores",
+                "use blocks='own', where each class sees its own block",
+            )
 
     def _seed(self) -> int:
         """Return the seed of the folds: the same each time if none is given."""

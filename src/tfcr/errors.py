@@ -22,6 +22,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+LONGEST_SHOWN = 80
+"""Characters of a value that a message shows."""
+
 
 class TfcrError(Exception):
     """The root of all errors that tfcr raises on purpose."""
@@ -77,10 +80,20 @@ def look_up(table: Mapping[str, T], name: str, kind: str) -> T:
     raise UnknownNameError(unknown_name(name, table, kind))
 
 
+def shown(value: object) -> str:
+    """Return a value as messages show it: in one line, and not all of a long one."""
+    try:
+        text = " ".join(repr(value).split())
+    except (ValueError, RecursionError):  # a number of 5,000 digits, a list in itself
+        text = f"a value of type {type(value).__name__} too long to show"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+
+
 def unknown_name(name: object, known: Iterable[str], kind: str) -> str:
     """Return a message with the unknown name, the known ones, and the one that was probably meant."""
     names = list(known)
-    same = [known_name for known_name in names if known_name.lower() == str(name).lower()]
-    close = same or get_close_matches(str(name), names, n=1)
+    given = name[:LONGEST_SHOWN] if isinstance(name, str) else shown(name)
+    same = [known_name for known_name in names if known_name.lower() == given.lower()]
+    close = same or get_close_matches(given, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"unknown {kind} {name!r}; known: {', '.join(names)}.{hint}"
+    return f"unknown {kind} {shown(name)}; known: {', '.join(names)}.{hint}"

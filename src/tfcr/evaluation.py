@@ -19,11 +19,15 @@ from tfcr.decision import macro_f1_of_labels
 from tfcr.embeddings import Embeddings, embeddings_key
 from tfcr.errors import InputError
 from tfcr.features.checks import check_classes
+from tfcr.system.parameters import FOLDS, SEED, whole, zero_or
 from tfcr.system.progress import Progress
 from tfcr.text.class_counts import check_labels
 from tfcr.text.documents import CountedDocuments
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.seen import Seen
+
+MIN_CLASS_SIZE = whole("min_class_size", 0, 10**9)
+MEASURED_FOLDS = zero_or(FOLDS)
 
 
 @dataclass(frozen=True)
@@ -112,8 +116,8 @@ def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> FoldPl
         Classes with fewer documents are left out. Those with a single document always are: they cannot be both trained
         and tested on.
     """
-    if folds < 2:
-        raise InputError(f"found {folds} folds; expected at least 2")
+    FOLDS.check(folds)
+    MIN_CLASS_SIZE.check(min_class_size)
     notes = []
     sizes = Counter(corpus.labels)
     given = corpus
@@ -214,6 +218,8 @@ def splits(
     labels: NDArray[Any], groups: Sequence[Any] | None, folds: int, seed: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield the training and test documents of each fold: stratified, shuffled, seeded."""
+    FOLDS.check(folds)
+    SEED.check(seed)
     places = np.arange(len(labels))
     if groups is None:
         yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(places, labels)
@@ -285,6 +291,8 @@ def train_and_measure(
 
     Classes smaller than `min_class_size` are left out of both.
     """
+    MIN_CLASS_SIZE.check(min_class_size)
+    MEASURED_FOLDS.check(folds)
     if min_class_size:
         corpus = plan_folds(corpus, 2, min_class_size=min_class_size).corpus
     check_classes(np.unique(check_labels(corpus.labels, len(corpus))))

@@ -24,8 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError, look_up
+from tfcr.system.hardware import check_fits
+from tfcr.system.parameters import N_TOP, number
 from tfcr.text.class_counts import ClassCounts
 
+WEIGHT_BYTES = 32
+"""Memory of a scheme for each word and class: a few arrays of float64."""
+ALPHA = number("alpha", 1, 1e9)
+"""Of `tftrr`; below 1, weights could be negative."""
 Weights = NDArray[np.float32]
 Scheme = Callable[..., Weights]
 """Called with ClassCounts alone."""
@@ -95,8 +101,7 @@ def tftrr(counts: ClassCounts, *, alpha: float = 1.2) -> Weights:
            [1.335, 1.335],
            [0.   , 1.163]], dtype=float32)
     """
-    if alpha < 1:
-        raise InputError(f"found alpha={alpha} for tftrr; expected at least 1: below, weights can be negative")
+    ALPHA.check(alpha)
     in_class, in_rest = _word_probabilities(counts)
     occurrences = counts.occurrences.toarray()
     return _weights((_log(occurrences) + (occurrences > 0)) * np.log(in_class / in_rest + alpha))
@@ -199,9 +204,14 @@ def scheme_name(scheme: str | Scheme) -> str:
 
 def compute_weights(scheme: str | Scheme, counts: ClassCounts) -> Weights:
     """Apply a scheme and check what it returns, since it may be the user's own."""
+    n_words, n_classes = len(counts.words), len(counts.classes)
+    check_fits(
+        WEIGHT_BYTES * n_words * n_classes,
+        f"weights of {n_words:,} words in {n_classes:,} classes",
+        "give a larger min_count, fewer classes, or parts=['words'], which has no such weights",
+    )
     returned: Any = resolve_scheme(scheme)(counts)
     weights = np.asarray(returned.toarray() if hasattr(returned, "toarray") else returned, np.float32)
-    n_words, n_classes = len(counts.words), len(counts.classes)
     if weights.shape not in {(n_words, n_classes), (n_words, 1)}:
         raise InputError(
             f"the scheme {scheme_name(scheme)!r} returned an array of shape {weights.shape}; "
@@ -217,6 +227,7 @@ def compute_weights(scheme: str | Scheme, counts: ClassCounts) -> Weights:
 
 def top_weights(scheme: str | Scheme, counts: ClassCounts, n: int) -> dict[Any, list[tuple[str, float]]]:
     """Return the words with the largest weights of each class, or of all if the scheme has one weight per word."""
+    N_TOP.check(n)
     weights = compute_weights(scheme, counts)
     labels = counts.classes.tolist() if weights.shape[1] > 1 else ["all"]
     best = np.argsort(-weights, axis=0, kind="stable")[:n]

@@ -13,16 +13,23 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
-from tfcr.errors import InputError
+from tfcr.errors import InputError, shown
 from tfcr.features.blocks import Block, check_blocks, column_names, document_vectors, make_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit, cross_fit_blocks
 from tfcr.features.parts import VectorSettings, vector_blocks
 from tfcr.schemes import Scheme, compute_weights, resolve_scheme
+from tfcr.system.parameters import DIMENSIONS, MIN_COUNT, UNLABELLED, Parameter, check_all
 from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
-from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, resolve_tokenizer
 from tfcr.text.vocabulary import Vocabulary
+
+SOURCE = Parameter(
+    "embeddings",
+    lambda value: isinstance(value, Embeddings | str | os.PathLike),
+    "vectors: an Embeddings, a path, a known name, or 'w2v'",
+)
 
 
 class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
@@ -82,6 +89,9 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Iterable[float] | None = None) -> "WeightedEmbeddingTransformer":
         """Compute the weights from counts (n_documents, n_words) and labels."""
+        MIN_COUNT.check(self.min_count)
+        resolve_scheme(self.scheme)
+        check_blocks(self.blocks, self.averaging)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_non_negative(X, "WeightedEmbeddingTransformer.fit")
         check_classification_targets(y)
@@ -132,6 +142,8 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
             if isinstance(self.embeddings, Embeddings | str | os.PathLike):
                 raise InputError("found embeddings but no words; give the word of each column: words=[…]")
             return [str(number) for number in range(n_columns)]
+        if isinstance(words, str) or not isinstance(words, Sequence | np.ndarray):
+            raise InputError(f"found words={shown(words)}; expected the word of each column, a list of strings")
         if len(words) != n_columns:
             raise InputError(f"found {len(words)} words and {n_columns} columns; expected the same number of each")
         return [str(word) for word in words]
@@ -141,7 +153,12 @@ class WeightedEmbeddingTransformer(TransformerMixin, BaseEstimator):
             return None
         if isinstance(self.embeddings, Embeddings | str | os.PathLike):
             return vectors_of_words(resolve_embeddings(self.embeddings, []), self.counts_)
-        vectors = np.asarray(self.embeddings, np.float32)
+        try:
+            vectors = np.asarray(self.embeddings, np.float32)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(
+                f"found embeddings={shown(self.embeddings)}; expected vectors by name, path, Embeddings or array"
+            ) from None
         if not np.isfinite(vectors).all():
             raise InputError("found NaN or infinity in the embeddings; expected numbers")
         if vectors.ndim != 2 or len(vectors) != len(words):
@@ -302,7 +319,9 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None
     ) -> tuple[CountedDocuments, Labels, NDArray[np.float64]]:
         """Compute the weights; return what they were computed from, counted over the words that have a weight."""
+        check_all((SOURCE, MIN_COUNT, DIMENSIONS, UNLABELLED), vars(self))
         resolve_scheme(self.scheme)
+        resolve_tokenizer(self.tokenizer)
         check_blocks(self.blocks, self.averaging)
         check_cross_fit(self.cross_fit)
         check_seed(self.random_state)

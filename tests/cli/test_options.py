@@ -39,7 +39,7 @@ WRONG: dict[str, tuple[list[object], str]] = {
     "averaging": (["--averaging", "mean"], "unknown averaging 'mean'"),
     "blocks": (["--blocks", "none"], "unknown blocks 'none'"),
     "memory": (["--max-memory", "much"], "found max_memory='much'"),
-    "strength": (["-C", -1], "found C=-1.0; expected a number above 0"),
+    "strength": (["-C", -1], "found C=-1.0; expected a number from 1e-09 to 1e+09"),
     "class weight": (["--class-weight", "x"], "found class_weight='x'"),
     "vectors": (["-e", "no.bin"], "no.bin does not exist"),
     "folds": (["--cv", 1], "Invalid value for '--cv'"),

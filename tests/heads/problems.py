@@ -43,5 +43,5 @@ def objective(
 ) -> NDArray[np.float64]:
     loss = {"lr": logistic_loss, "svm": squared_hinge_loss}[name]
     weights = (C * targets.one_vs_rest_weights(outputs).astype(np.float64)).astype(np.float64)
-    value = loss(features.astype(np.float64) @ B, targets.signs(outputs), weights).value  # type: ignore[arg-type]
+    value = loss(features.astype(np.float64) @ B, targets.signs(outputs), weights).value
     return np.asarray(value + 0.5 * (B**2).sum(axis=0))

@@ -34,7 +34,7 @@ def test_class_weights() -> None:
     assert make_targets(labels, classes, np.ones(3), None).class_weight.tolist() == [1, 1]
     with pytest.raises(InputError, match="found class_weight for 'c'; expected one of the classes"):
         make_targets(labels, classes, np.ones(3), {"c": 5})
-    with pytest.raises(InputError, match="expected numbers of at least 0"):
+    with pytest.raises(InputError, match="expected 0, or a number from 1e-09 to"):
         make_targets(labels, classes, np.ones(3), {"a": -1})
     with pytest.raises(InputError, match="expected 'balanced', None, or a dict"):
         make_targets(labels, classes, np.ones(3), "equal")
@@ -91,8 +91,15 @@ def test_labels_become_positions_among_the_classes() -> None:
         ("equal", "found class_weight='equal'; expected 'balanced', None, or a dict from class to weight"),
         (3, "found class_weight=3; expected 'balanced', None, or a dict from class to weight"),
         ({"c": 5}, "found class_weight for 'c'; expected one of the classes ['a', 'b']"),
-        ({"a": -1}, "found class_weight={'a': -1}; expected numbers of at least 0"),
-        ({"a": np.inf}, "found class_weight={'a': inf}; expected numbers of at least 0"),
+        (
+            {"a": -1},
+            "found class_weight['a']=-1; expected 0, or a number from 1e-09 to 1e+09: divide all weights by their mean",
+        ),
+        (
+            {"a": np.inf},
+            "found class_weight['a']=inf; expected 0, or a number from 1e-09 to 1e+09: divide all weights by their "
+            "mean",
+        ),
     ],
 )
 def test_what_is_no_class_weight_is_refused(given: Any, message: str) -> None:

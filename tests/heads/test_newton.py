@@ -121,7 +121,7 @@ def test_a_loss_and_its_derivatives_are_those_of_the_formula(name: str) -> None:
         return float(weights[i, k] * formula(signs[i, k] * moved[i, k]))
 
     def at(scores: NDArray[np.float64]) -> Any:
-        return ours(scores, signs, weights)  # type: ignore[arg-type]
+        return ours(scores, signs, weights)
 
     found = at(scores)
     np.testing.assert_allclose(found.value, [sum(value(scores, i, k) for i in range(3)) for k in range(2)])

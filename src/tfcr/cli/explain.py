@@ -26,9 +26,12 @@ def explain(
     \b
     tfcr explain model "the printer does not print"
     """
+    from tfcr.trained.explain import MAX_CHARACTERS
     from tfcr.trained.model import TrainedModel
 
-    explanation = TrainedModel.load(model).explain(sys.stdin.read() if text == "-" else text)
+    # no more than shows that it is too long
+    given = sys.stdin.read(MAX_CHARACTERS + 1) if text == "-" else text
+    explanation = TrainedModel.load(model).explain(given)
     if json:
         print_json(_as_json(explanation))
     else:

@@ -5,10 +5,18 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.errors import EmbeddingsError, InputError
+from tfcr.errors import EmbeddingsError
+from tfcr.system.parameters import DIMENSIONS, SEED, check_all, flag, whole
 from tfcr.system.progress import Progress
 from tfcr.text.tokenizers import AnyTokenizer, check_tokens, resolve_tokenizer
 
+PARAMETERS = (
+    DIMENSIONS,
+    whole("window", 1, 1000),
+    whole("epochs", 1, 10_000),
+    whole("min_count", 1, 10**9),
+    flag("skip_gram"),
+)
 LONGEST_SENTENCE = 10_000
 """gensim silently drops further tokens of a sentence; longer documents are cut into several sentences."""
 
@@ -26,9 +34,8 @@ def train_word2vec(
     progress: Progress | None,
 ) -> tuple[list[str], NDArray[np.float32]]:
     """Return the words and their vectors, float32 of shape (n_words, dimensions)."""
-    for name, value in {"dimensions": dimensions, "window": window, "epochs": epochs, "min_count": min_count}.items():
-        if value < 1:
-            raise InputError(f"found {name}={value} for word2vec; expected at least 1")
+    values = {"dimensions": dimensions, "window": window, "epochs": epochs, "min_count": min_count}
+    check_all((*PARAMETERS, SEED), {**values, "skip_gram": skip_gram, "seed": seed})
 
     from gensim.models import Word2Vec  # noqa: PLC0415
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from tfcr.errors import look_up
 from tfcr.schemes import Weights
+from tfcr.system.hardware import check_fits
 from tfcr.text.documents import CountedDocuments
 
 Known = NDArray[np.bool_]
@@ -220,6 +221,12 @@ def document_vectors(
 ) -> NDArray[np.float32]:
     """Return the blocks of all documents side by side; float32 (n_documents, n_columns), in `out` if given."""
     starts = column_starts(blocks)
+    if out is None:
+        check_fits(
+            4 * len(documents) * starts[-1],
+            f"vectors of {len(documents):,} documents with {starts[-1]:,} columns",
+            "give fewer documents at a time, or vectors of fewer dimensions",
+        )
     features = np.empty((len(documents), starts[-1]), np.float32) if out is None else out
     for first, last in _ranges_of_like_blocks(blocks):
         averaging = AVERAGINGS[blocks[first].averaging]

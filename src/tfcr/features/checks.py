@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tfcr.embeddings import Embeddings
-from tfcr.errors import EmbeddingsError, InputError, TfcrWarning
+from tfcr.errors import EmbeddingsError, InputError, TfcrWarning, shown
 from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.text.documents import CountedDocuments
 
@@ -33,7 +33,8 @@ def check_seed(random_state: object) -> int | None:
         check_random_state(random_state)
     except (TypeError, ValueError):
         raise InputError(
-            f"found random_state={random_state!r}; expected a whole number from 0 to 2**32 - 1, a RandomState or None"
+            f"found random_state={shown(random_state)}; expected a whole number from 0 to 2**32 - 1, "
+            "a RandomState or None"
         ) from None
     return int(random_state) if isinstance(random_state, int | np.integer) else None
 

@@ -5,18 +5,20 @@ than that of a new document. scikit-learn's TargetEncoder solves the same proble
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.decision import ClassNumbers
-from tfcr.errors import InputError
 from tfcr.features.blocks import Block
+from tfcr.system.parameters import whole, zero_or
 from tfcr.text.class_counts import ClassCounts
 from tfcr.text.documents import CountedDocuments
 
 Rows = NDArray[np.int64]
+CROSS_FIT = replace(zero_or(whole("cross_fit", 2, 1000)), expected="a number of folds such as 5, or 0 for none")
 
 BlockMaker = Callable[[CountedDocuments, Callable[[], ClassCounts]], list[Block]]
 """Makes blocks from training documents; their class counts are computed only if asked for."""
@@ -35,8 +37,7 @@ class FoldBlocks(NamedTuple):
 
 def check_cross_fit(cross_fit: int) -> None:
     """Raise InputError unless it is 0 or at least 2."""
-    if isinstance(cross_fit, bool) or not isinstance(cross_fit, int | np.integer) or cross_fit < 0 or cross_fit == 1:
-        raise InputError(f"found cross_fit={cross_fit!r}; expected a number of folds such as 5, or 0 for none")
+    CROSS_FIT.check(cross_fit)
 
 
 def stratified_folds(documents: CountedDocuments, labels: ClassNumbers, n_folds: int, seed: int) -> list[Rows]:

@@ -27,6 +27,7 @@ from tfcr.features.blocks import (
     weighted_counts,
 )
 from tfcr.features.cross_fit import FoldBlocks
+from tfcr.system.hardware import memory_limit
 from tfcr.text.documents import CountedDocuments
 
 Matrix = NDArray[np.float32]
@@ -169,15 +170,26 @@ class SparseFeatures:
 
     def times(self, coefficients: Matrix) -> Matrix:
         """Return X B."""
-        return np.asarray(self.matrix @ coefficients, np.float32)
+        return np.asarray(self.matrix @ coefficients, coefficients.dtype)
 
     def transposed_times(self, values: Matrix) -> Matrix:
         """Return Xᵀ V."""
-        return np.asarray(self.matrix.T @ values, np.float32)
+        return np.asarray(self.matrix.T @ values, values.dtype)
 
     def take(self, rows: NDArray[np.int64]) -> Matrix:
         """Return some rows, dense."""
         return np.asarray(self.matrix[rows].toarray())
+
+
+def in_float64(features: Features, largest: float) -> Features:
+    """Return a copy in float64, for weights so large (`largest`) that float32 would give a wrong solution."""
+    if isinstance(features, DenseFeatures | SparseFeatures) and 8 * features.size <= memory_limit():
+        double: Any = features.matrix.astype(np.float64)
+        return type(features)(double)
+    raise InputError(
+        f"found {largest:.2g} for C times sample weight times class weight, and features that do not fit into memory "
+        "in float64, which that needs; give a smaller C, smaller weights, or more memory: max_memory='8GB'"
+    )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ add a row to HEADS. Any scikit-learn linear classifier can take the place of a n
 
 from collections.abc import Callable
 
-from tfcr.errors import InputError, look_up
+from tfcr.errors import InputError, look_up, shown
 from tfcr.heads.base import Examples, FittedHead, Head, Targets, check_class_weight, fit_head, make_targets
 from tfcr.heads.newton import NewtonHead, logistic_loss, squared_hinge_loss
 from tfcr.heads.ridge import RidgeHead
@@ -31,7 +31,7 @@ def resolve_head(head: object, *, C: float, random_state: object = None) -> Head
 
         return SklearnHead(head, random_state)
     names = ", ".join(HEADS)
-    raise InputError(f"found head={head!r}; expected one of {names}, or a scikit-learn linear classifier")
+    raise InputError(f"found head={shown(head)}; expected one of {names}, or a scikit-learn linear classifier")
 
 
 __all__ = [

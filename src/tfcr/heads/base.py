@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.decision import ClassNumbers, output_classes
-from tfcr.errors import InputError
+from tfcr.errors import InputError, shown
 from tfcr.features.blocks import Block, column_starts
 from tfcr.features.cross_fit import FoldBlocks
 from tfcr.features.matrix import Features, features_of_views
-from tfcr.system.hardware import memory_limit
-from tfcr.text.class_counts import Labels
+from tfcr.system.hardware import check_fits, memory_limit
+from tfcr.text.class_counts import Labels, weight_row
 from tfcr.text.documents import CountedDocuments
+
+SOLVER_BYTES = 16
+"""Memory for each coefficient: in float64, and what stacking or a solver holds beside it."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,10 @@ def make_targets(
 
 def check_class_weight(given: object) -> None:
     """Raise InputError for an invalid class_weight."""
-    if given is not None and given != "balanced" and not isinstance(given, Mapping):
-        raise InputError(f"found class_weight={given!r}; expected 'balanced', None, or a dict from class to weight")
+    if given is not None and not isinstance(given, Mapping) and not (isinstance(given, str) and given == "balanced"):
+        raise InputError(
+            f"found class_weight={shown(given)}; expected 'balanced', None, or a dict from class to weight"
+        )
 
 
 def _class_weights(
@@ -102,11 +107,11 @@ def _class_weights(
     unknown = [label for label in given if label not in set(classes.tolist())]
     if unknown:
         raise InputError(f"found class_weight for {unknown[0]!r}; expected one of the classes {classes.tolist()}")
+    for label, weight in given.items():
+        weight_row(f"class_weight[{label!r}]").check(weight)
     weights = np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise InputError(f"found class_weight={dict(given)!r}; expected numbers of at least 0")
     if not weights.any():
-        raise InputError(f"found class_weight={dict(given)!r}; expected some above 0")
+        raise InputError(f"found class_weight={shown(dict(given))}; expected some above 0")
     return weights
 
 
@@ -200,6 +205,11 @@ def fit_head(
     documents, targets = examples
     limit = memory_limit() if max_memory is None else max_memory
     n_columns = column_starts(blocks)[-1]
+    check_fits(
+        SOLVER_BYTES * n_columns * targets.n_outputs,
+        f"coefficients of {n_columns:,} features for {targets.n_outputs:,} classes",
+        "for vectors, use blocks='own' or fewer dimensions; for words, a larger min_count; or fewer classes",
+    )
     means, intercepts = np.zeros(n_columns), np.zeros(targets.n_outputs)
     coefficients = np.zeros((n_columns, targets.n_outputs))
     if start is not None and start.coefficients.shape != coefficients.shape:
@@ -212,10 +222,20 @@ def fit_head(
         place = np.ix_(columns, np.array(outputs))
         known = None if start is None else _scaled_start(start, place, outputs, scaled.scale)
         solution = head.solve(scaled.features, targets, outputs, known)
+        _check_finite(solution)
         coefficients[place] = solution.coefficients / scaled.scale
         intercepts[outputs] = solution.intercepts
         means[columns] = scaled.means
     return FittedHead(coefficients, intercepts, means, solution.link)
+
+
+def _check_finite(solution: Solution) -> None:
+    """Raise InputError for a solution that would give NaN for every text, without a word."""
+    if not (np.isfinite(solution.coefficients).all() and np.isfinite(solution.intercepts).all()):
+        raise InputError(
+            "the head found no finite coefficients; expected sample weights, class weights and C that differ less: "
+            "divide the weights by their mean"
+        )
 
 
 def _scaled_start(start: FittedHead, place: Any, outputs: list[int], scale: float) -> Solution:

@@ -7,22 +7,28 @@ method solves each step's equations by conjugate gradients, whose products with 
 matrix products. If they converge slowly, they are preconditioned by the Cholesky factor of one matrix close to all
 outputs' Hessians, the scaled Gram matrix of X. If an output has few support vectors, as an SVM at a large C has, its
 step is solved exactly by the kernel matrix of these.
+
+All is float32, which is enough up to C · weight = MAX_SINGLE. Beyond, the term ½ ‖B_k‖² drowns in rounding errors of
+the loss, and the same steps are taken in float64.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from tfcr.errors import InputError
-from tfcr.features.matrix import DenseFeatures, Features, SparseFeatures, gram
+from tfcr.features.matrix import DenseFeatures, Features, SparseFeatures, gram, in_float64
 from tfcr.heads.base import Solution, Targets
+from tfcr.system import parameters
 from tfcr.system.hardware import in_parallel, n_threads
 
-Matrix = NDArray[np.float32]
+Matrix = NDArray[Any]
+"""float32, or float64 where weights are extreme."""
 Vector = NDArray[np.float64]
 
 MIN_NATIVE_SIZE: dict[type[Features], int] = {DenseFeatures: 5_000_000, SparseFeatures: 300_000}
@@ -41,6 +47,12 @@ MAX_KERNEL_BYTES = 1 << 30
 """Memory for the kernel matrices of all threads together."""
 RESIDUAL = 0.1
 """Residual of a Newton step's equations, relative to the gradient."""
+STRENGTH = parameters.number("C", 1e-9, 1e9)
+"""What C may be: far beyond both ends, the solution does not change any more, and rounding errors are all there is."""
+MAX_SINGLE = 1e5
+"""Largest C · weight for which float32 is enough."""
+MAX_WEIGHT = 1e12
+"""Largest C · sample weight · class weight that is solved at all."""
 
 
 class Loss(NamedTuple):
@@ -88,8 +100,7 @@ class NewtonHead:
     takes_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.C, int | float | np.number) or not (np.isfinite(self.C) and self.C > 0):
-            raise InputError(f"found C={self.C!r}; expected a number above 0")
+        STRENGTH.check(self.C)
 
     def with_tolerance(self, tolerance: float) -> "NewtonHead":
         """Return the same head with another tolerance."""
@@ -101,11 +112,18 @@ class NewtonHead:
         """Fit the outputs."""
         signs = targets.signs(outputs)
         weights = np.float32(self.C) * targets.one_vs_rest_weights(outputs)
+        largest = _check_weights(weights)
         if start is None:
             begin, finished = self._first_guess(features, signs, weights, targets.n_outputs)
         else:
             begin = np.vstack([start.coefficients, start.intercepts]).astype(np.float32)
             finished = np.zeros(len(outputs), np.bool_)
+        if largest > MAX_SINGLE:
+            features, weights, begin = (
+                in_float64(features, largest),
+                weights.astype(np.float64),
+                begin.astype(np.float64),
+            )
         solution = minimise(self.loss, features, signs, weights, begin, finished, self.tolerance).astype(np.float64)
         return Solution(solution[:-1], solution[-1], self.link)
 
@@ -126,6 +144,17 @@ class NewtonHead:
 
             return descend(features, signs, weights, self.tolerance)
         return np.zeros((features.shape[1], n_outputs), np.float32), np.zeros(n_outputs, np.bool_)
+
+
+def _check_weights(weights: Matrix) -> float:
+    """Return the largest C · weight; raise InputError if even float64 cannot solve a problem with it."""
+    largest = float(weights.max(initial=0))
+    if not largest <= MAX_WEIGHT:
+        raise InputError(
+            f"found {largest:.2g} for C times sample weight times class weight; expected at most {MAX_WEIGHT:g}: "
+            "give a smaller C, or weights that differ less (class_weight='balanced' multiplies them for rare classes)"
+        )
+    return largest
 
 
 def minimise(
@@ -229,14 +258,11 @@ class _Hessian:
         """
         rows = np.flatnonzero(curvature)
         if not len(rows):
-            return np.zeros(self.features.shape[1], np.float32)
+            return np.zeros(self.features.shape[1], scores.dtype)
         support = self.features.take(rows)
-        kernel = (support @ support.T).astype(np.float64)
-        ease = 1 / curvature[rows].astype(np.float64)
-        kernel[np.diag_indices_from(kernel)] += ease
-        factor = cho_factor(kernel, lower=True, overwrite_a=True, check_finite=False)
-        duals = cho_solve(factor, slope[rows] * ease - scores[rows], check_finite=False)
-        return -support.T @ duals.astype(np.float32)
+        factor, ease = _kernel_factor(support, 1 / curvature[rows].astype(np.float64))
+        duals = cho_solve((factor, True), slope[rows] * ease - scores[rows], check_finite=False)
+        return -support.T @ duals.astype(support.dtype)
 
     def _by_conjugate_gradients(self, curvature: Matrix, right: Matrix) -> Matrix:
         # preconditioned conjugate gradients, one column per output; columns that have converged stop moving
@@ -260,18 +286,18 @@ class _Hessian:
                 size = _dots(residual, corrected)
             along = self.features.times(direction)
             product = direction + self.features.transposed_times(curvature * along)
-            alpha = np.where(moving, size / np.maximum(_dots(direction, product), 1e-30), 0).astype(np.float32)
+            alpha = np.where(moving, size / np.maximum(_dots(direction, product), 1e-30), 0).astype(step.dtype)
             step += alpha * direction
             residual -= alpha * product
             corrected = self._precondition(residual)
             previous, size = size, _dots(residual, corrected)
-            direction = corrected + (size / np.maximum(previous, 1e-30)).astype(np.float32) * direction
+            direction = corrected + (size / np.maximum(previous, 1e-30)).astype(step.dtype) * direction
         return step
 
     def _precondition(self, residual: Matrix) -> Matrix:
         if self.factor is None:
             return residual
-        return np.asarray(cho_solve((self.factor, True), residual, check_finite=False), np.float32)
+        return np.asarray(cho_solve((self.factor, True), residual, check_finite=False), residual.dtype)
 
     def _refresh(self, curvature: Matrix) -> None:
         """Factorise I + mean curvature · XᵀX, unless the last one is close enough."""
@@ -279,11 +305,34 @@ class _Hessian:
         if self.factor is not None and 0.5 < mean / self.factor_curvature < 2:
             return
         if self.gram is None:
-            self.gram = gram(self.features, np.ones(self.features.shape[0], np.float32), np.float32)
-        shifted = self.gram * np.float32(mean)
+            dtype = curvature.dtype.type
+            self.gram = gram(self.features, np.ones(self.features.shape[0], dtype), dtype)
+        shifted = self.gram * curvature.dtype.type(mean)
         shifted[np.diag_indices_from(shifted)] += 1
         self.factor = _factorised(shifted)
         self.factor_curvature = mean
+
+
+def _kernel_factor(support: Matrix, ease: Vector) -> tuple[Vector, Vector]:
+    """Return the Cholesky factor of support · supportᵀ + diag(ease), and the ease: more of it if that is singular.
+
+    1 / curvature is tiny at a large C, and rounding errors of the kernel can exceed it: those of float32 first, so that
+    float64 is tried next. More ease is less curvature: the step still leads downhill, only too far, and the line search
+    shortens it.
+    """
+    for attempt, extra in enumerate([0.0, 0.0, *np.logspace(-15, 0, 16).tolist()]):
+        dtype: Any = np.float64 if attempt else support.dtype
+        rows = support.astype(dtype, copy=False)
+        kernel = (rows @ rows.T).astype(np.float64)
+        eased = ease + extra * float(np.diagonal(kernel).mean())
+        kernel[np.diag_indices_from(kernel)] += eased
+        with suppress(LinAlgError):
+            return np.asarray(cho_factor(kernel, lower=True, overwrite_a=True, check_finite=False)[0]), eased
+    raise _not_finite()
+
+
+def _not_finite() -> InputError:
+    return InputError("found NaN or infinity in features or weights; expected finite numbers")
 
 
 def _factorised(matrix: Matrix) -> Matrix:
@@ -296,7 +345,7 @@ def _factorised(matrix: Matrix) -> Matrix:
             return np.asarray(cho_factor(matrix, lower=True, check_finite=False)[0])
         except LinAlgError:
             matrix[np.diag_indices_from(matrix)] *= np.float32(1.01)
-    raise InputError("found NaN or infinity in features or weights; expected finite numbers")
+    raise _not_finite()
 
 
 def _dots(one: Matrix, two: Matrix) -> Vector:

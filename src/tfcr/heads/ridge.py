@@ -6,16 +6,19 @@ outputs, so that they share that matrix.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.features.matrix import Features, chunks, gram
+from tfcr.features.matrix import Features, chunks, gram, in_float64
 from tfcr.heads.base import Solution, Targets
 from tfcr.system.hardware import interruptible
 
 STRENGTHS = np.logspace(-3, 4, 22)
 """The strengths that are tried, on features with a mean squared row norm of 1."""
+MAX_SINGLE = 1e4
+"""Largest weight of a document for which float32 products are enough: strengths must not drown in their errors."""
 MAX_LEFT_OUT = 20_000
 """Stop after this many left-out documents: enough to pick a strength."""
 
@@ -34,7 +37,12 @@ class RidgeHead:
         self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
     ) -> Solution:
         """Fit the outputs at the strength with the least leave-one-out error; `start` is not used."""
-        weights = targets.document_weights().astype(np.float32)
+        weights: NDArray[Any] = targets.document_weights()
+        largest = float(weights.max(initial=0))
+        if largest <= MAX_SINGLE:
+            weights = weights.astype(np.float32)
+        else:
+            features = in_float64(features, largest)
         signs = targets.signs(outputs)
         values, directions = interruptible(np.linalg.eigh, gram(features, weights, np.float64))
         values = np.maximum(values, 0)
@@ -64,7 +72,8 @@ def _left_out_errors(
     for chunk in chunks(len(looked_at)):
         rows = looked_at[chunk]
         # fits and leverages of all strengths at once: H_ii = weight · Σ_j projected_ij² / (value_j + strength)
-        projected = features.take(rows) @ directions.astype(np.float32)
+        held = features.take(rows)
+        projected = held @ directions.astype(held.dtype)
         fits = (projected @ solutions.reshape(n_columns, -1)).reshape(-1, n_strengths, n_outputs)
         leverages = lone[rows, None] * ((projected * projected) @ shrunk.astype(np.float32))
         left_out = (signs[rows, None, :] - fits) / np.maximum(1 - leverages, 1e-6)[:, :, None]

@@ -54,8 +54,12 @@ class SklearnHead:
 
     def _fitted(self, columns: Any, labels: NDArray[Any], targets: Targets) -> Any:
         estimator = self._seeded()
+        weights = self._weights(estimator, targets)
         try:
-            estimator.fit(columns, labels, **self._weights(estimator, targets))
+            estimator.fit(columns, labels, **weights)
+        except ValueError as error:  # its parameters, or numbers that it cannot solve (LinAlgError)
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise InputError(f"the head {self.estimator!r} cannot be fitted: {reason}") from error
         except TypeError as error:
             if "sparse" not in str(error).lower():
                 raise

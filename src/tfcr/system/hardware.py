@@ -117,6 +117,15 @@ def memory_limit(given: float | str | None = None) -> int:
     return int(min(size, 2**62))
 
 
+def check_fits(needed: float, what: str, advice: str) -> None:
+    """Raise InputError for arrays that this machine cannot hold, before they are made."""
+    if needed > memory_limit():
+        raise InputError(
+            f"found {what}, which need {needed / 1e9:,.1f} GB; expected at most {memory_limit() / 1e9:,.1f} GB, half "
+            f"of this machine's memory: {advice}"
+        )
+
+
 def _memory() -> int:
     """Return the memory of the machine, or the container's limit if that is less."""
     sizes = [UNKNOWN_MEMORY]

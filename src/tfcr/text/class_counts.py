@@ -5,17 +5,22 @@ cluster need nothing else.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.errors import InputError
+from tfcr.errors import InputError, shown
+from tfcr.system.parameters import MIN_COUNT, Parameter, number, zero_or
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.labels import LabelError, label_array
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+
+LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
+"""Weights of documents and classes lie between these, or are 0: with others, sums and solvers lose all precision."""
 
 Floats = NDArray[np.floating[Any]]
 Labels = NDArray[Any]
@@ -161,6 +166,7 @@ class ClassCounts:
 
     def at_least(self, min_count: float) -> "ClassCounts":
         """Return the counts of the words that occur at least `min_count` times; totals stay those of all words."""
+        MIN_COUNT.check(min_count)
         kept = np.flatnonzero(self.occurs(min_count))
         if len(kept) == len(self.words):
             return self
@@ -228,16 +234,46 @@ def check_sample_weight(sample_weight: Iterable[float] | None, n_documents: int)
     """Return the weight of each document, 1 where none are given."""
     if sample_weight is None:
         return np.ones(n_documents)
-    weights = np.asarray(sample_weight, np.float64)
+    weights = _as_weights(sample_weight)
     if weights.ndim == 0:
         weights = np.full(n_documents, float(weights))
     if weights.shape != (n_documents,):
         raise InputError(f"found sample_weight of shape {weights.shape}; expected ({n_documents},)")
     if n_documents and not weights.any():
         raise InputError("found sample_weight of zero for all documents; expected some above 0")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise InputError("found a negative, infinite or missing sample_weight; expected numbers of at least 0")
+    wrong = np.flatnonzero(~((weights == 0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))))
+    if len(wrong):
+        weight_row(f"sample_weight[{wrong[0]}]").check(float(weights[wrong[0]]))
     return weights
+
+
+def weight_row(name: str) -> Parameter:
+    """Return what a weight may be.
+
+    A million of the least weight still count as a thousandth of a document; the largest makes a document count as much
+    as all others together in any corpus.
+    """
+    allowed = zero_or(number(name, LEAST_WEIGHT, MOST_WEIGHT))
+    return replace(allowed, expected=f"{allowed.expected}: divide all weights by their mean")
+
+
+def _as_weights(sample_weight: Iterable[float]) -> NDArray[np.float64]:
+    """Return weights as float64; raise InputError if they are not numbers."""
+    if isinstance(sample_weight, Iterable) and not hasattr(sample_weight, "__len__"):
+        sample_weight = list(sample_weight)  # a generator, which numpy would take for one object
+    try:
+        given = np.asarray(sample_weight)
+    except ValueError:
+        raise InputError("found sample_weight with rows of different lengths; expected one number per text") from None
+    if given.dtype.kind == "O" and not any(isinstance(weight, str | bytes) for weight in given.ravel()):
+        with suppress(TypeError, ValueError, OverflowError):  # Decimal, and None among numbers
+            given = given.astype(np.float64)
+    if given.dtype.kind not in "biuf":
+        raise InputError(
+            f"found sample_weight={shown(given.ravel()[0] if given.size else sample_weight)} of type {given.dtype}; "
+            "expected numbers: turn text into numbers with float()"
+        )
+    return given.astype(np.float64)
 
 
 def unite_classes(one: Labels, two: Labels) -> Labels:
@@ -255,6 +291,8 @@ def _listed(labels: Iterable[Any]) -> Labels | list[Any]:
     """Return the labels as a list, or as an array if they are a series of one plain type."""
     if hasattr(labels, "__array__") and (array := np.asarray(labels)).dtype.kind != "O":
         return array
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise InputError(f"found labels={shown(labels)}; expected a list with one label for each text")
     return list(labels)
 
 

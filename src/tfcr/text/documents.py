@@ -28,6 +28,10 @@ MIN_NATIVE_CHARACTERS = 1_000_000
 """Texts with fewer characters in all are counted by plain Python, sooner than compiled code is loaded."""
 
 
+MAX_TEXT = 10_000_000
+"""Longest text, in characters; room for all tokens that it could have takes a hundred times as many bytes."""
+
+
 @dataclass(frozen=True)
 class CountedDocuments:
     """How often each term occurs in each document.
@@ -109,6 +113,11 @@ def check_texts(texts: Iterable[str]) -> list[str]:
             raise InputError(
                 f"text number {number} (counted from 0) is of type {type(text).__name__}; expected a string. "
                 "Drop rows without text first, or turn values into text with str()"
+            )
+        if len(text) > MAX_TEXT:
+            raise InputError(
+                f"text number {number} (counted from 0) has {len(text):,} characters; expected at most {MAX_TEXT:,}: "
+                "split it into several texts"
             )
     return checked
 

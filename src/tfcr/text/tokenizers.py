@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 
 from tfcr.errors import InputError, MissingExtraError, look_up
 from tfcr.kernels.actions import ALONE, END, KEEP, MORE, SKIP, SYMBOL
-from tfcr.text.unicode import ALONE_LETTERS, GAPS, marks
+from tfcr.text.unicode import ALONE_LETTERS, GAPS, compose, marks
 
 DEFAULT_TOKENIZER = "words"
+
+SEARCHED = 1000
+"""Characters in which the next token of a user's tokeniser is searched for; all of a long text would take too long."""
 
 
 class Token(NamedTuple):
@@ -88,7 +91,7 @@ class Tokenizer:
 
     def prepare(self, text: str) -> str:
         """Normalise the text to NFC and, if this tokeniser does so, to lower case."""
-        composed = text if text.isascii() else unicodedata.normalize("NFC", text)
+        composed = compose(text)
         return composed.lower() if self.lower else composed
 
     def __reduce__(self) -> tuple[Callable[[str], "Tokenizer"], tuple[str]]:
@@ -126,7 +129,8 @@ def token_spans(tokenizer: AnyTokenizer, text: str) -> list[Token]:
     """Return tokens and positions, also for a callable that gives no positions.
 
     The tokens of such a callable are searched for in order, ignoring case, in the rest of the current word and at the
-    start of later ones. A token that is not found (a lemma, say) gets an empty span.
+    start of later ones, up to SEARCHED characters further on. A token that is not found (a lemma, say) gets an empty
+    span.
     """
     if isinstance(tokenizer, Tokenizer):
         return tokenizer.spans(text)
@@ -134,7 +138,8 @@ def token_spans(tokenizer: AnyTokenizer, text: str) -> list[Token]:
     for token in check_tokens(tokenizer(text), tokenizer):
         pattern = re.escape(token)
         here = re.compile(pattern, re.IGNORECASE).match(text, position)
-        match = here or re.compile(rf"(?:\b|(?!\w)){pattern}", re.IGNORECASE).search(text, position)
+        until = position + SEARCHED + len(token)
+        match = here or re.compile(rf"(?:\b|(?!\w)){pattern}", re.IGNORECASE).search(text, position, until)
         start, end = match.span() if match else (position, position)
         found.append(Token(token, start, end))
         position = end
@@ -261,7 +266,7 @@ def _jieba_segment() -> Callable[[str], Iterator[tuple[str, int, int]]]:
 
 def _origins(text: str, prepared: str, prepare: Callable[[str], str]) -> tuple[Sequence[int], Sequence[int]]:
     """Return, for each character of `prepared`, the start and end of the characters of `text` it comes from."""
-    if len(text) == len(prepared) and unicodedata.is_normalized("NFC", text):
+    if len(text) == len(prepared) and compose(text) == text:
         return range(len(text)), range(1, len(text) + 1)
     starts: list[int] = []
     ends: list[int] = []

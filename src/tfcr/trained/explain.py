@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 from tfcr.decision import Decision, best_class, class_position, class_scores
 from tfcr.errors import InputError
 from tfcr.kernels.actions import UNKNOWN_SYMBOL
+from tfcr.system.parameters import N_TOP
 from tfcr.text.class_counts import Labels
 from tfcr.text.documents import count_terms, skipped_in_bigrams
 from tfcr.text.tokenizers import AnyTokenizer, Token, is_symbol, token_spans
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.word_table import WordTable
+
+MAX_CHARACTERS = 1_000_000
+"""Longest text that is explained; the position of every token takes a hundred times the memory of the text."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,11 @@ def explain_text(text: str, table: WordTable, decision: Decision, tokenizer: Any
     """Explain the scores of one text, term by term."""
     if not isinstance(text, str):
         raise InputError(f"found {type(text).__name__}; expected one text, a string")
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(
+            f"found a text of {len(text):,} characters to explain; expected at most {MAX_CHARACTERS:,}: "
+            "give a part of it"
+        )
     document = count_terms([text], tokenizer, table.vocabulary)
     terms, contributions = table.contributions(document.matrix, int(document.lengths[0]))
     scores = table.decision(document)
@@ -111,6 +120,7 @@ def explain_text(text: str, table: WordTable, decision: Decision, tokenizer: Any
 
 def top_words(table: WordTable, decision: Decision, n: int) -> dict[Any, list[tuple[str, float]]]:
     """Return, for each class, the terms that raise its score most over the training documents."""
+    N_TOP.check(n)
     influences = class_scores(table.influences())
     best = np.argsort(-influences, axis=0, kind="stable")[:n]
     return {

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MIN_NATIVE_ENTRIES = 200_000
 """Counts of all documents below which they are scored by scipy, sooner than compiled code is loaded."""
+MAX_DENSE = 1 << 22
+"""Values of an array up to which it is dense: products with it are faster."""
 CHUNK_BYTES = 1 << 26
 """About how much memory an intermediate array may take."""
 
@@ -101,7 +103,7 @@ class WordTable:
             sums = self._sums(counts[chunk])
             divisors = self._divisors(counts[chunk], documents.lengths[chunk])[:, self.divisors]
             columns = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
-            decisions[chunk] = columns.astype(np.float64) @ self._adds_to + self.intercepts
+            decisions[chunk] = np.asarray(columns.astype(np.float64) @ self._adds_to) + self.intercepts
         return decisions
 
     def contributions(self, counts: sp.csr_array, length: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -120,7 +122,7 @@ class WordTable:
         numbers = np.where(self._sublinear, sublinear_counts(one).data[:, None], one.data[:, None])
         sums = numbers * self.scores[one.indices].toarray().astype(np.float64)
         columns = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
-        return one.indices.astype(np.int64), columns @ self._adds_to
+        return one.indices.astype(np.int64), np.asarray(columns @ self._adds_to)
 
     def influences(self) -> NDArray[np.float64]:
         """Return how far each term moves each score over the training documents; (n_terms, n_outputs).
@@ -131,7 +133,11 @@ class WordTable:
         """
         divisors = self.typical[self.divisors].astype(np.float64)
         safe = np.where(divisors > 0, divisors, 1)
-        return np.asarray(self.scores @ (self._adds_to / safe[:, None])) * np.sqrt(self.frequencies)[:, None]
+        if sp.issparse(self._adds_to):
+            added = (self.scores @ (sp.diags_array(1 / safe) @ self._adds_to)).toarray()
+        else:
+            added = self.scores @ (self._adds_to / safe[:, None])
+        return np.asarray(added) * np.sqrt(self.frequencies)[:, None]
 
     def _divisors(self, counts: sp.csr_array, lengths: NDArray[Any]) -> NDArray[np.float32]:
         divisors = np.empty((counts.shape[0], len(self.averagings)), np.float32)
@@ -169,9 +175,17 @@ class WordTable:
         return np.array([AVERAGINGS[name].sublinear for name in self.averagings])[self.divisors]
 
     @cached_property
-    def _adds_to(self) -> NDArray[np.float64]:
-        """1 where a column adds to an output; (n_columns, n_outputs)."""
-        return np.eye(len(self.intercepts))[self.outputs]
+    def _adds_to(self) -> NDArray[np.float64] | sp.csr_array:
+        """1 where a column adds to an output; (n_columns, n_outputs).
+
+        With one block per class there are n_classes² columns, and of a dense array n_classes³ values: if they are many,
+        it is sparse.
+        """
+        n_columns, n_outputs = len(self.outputs), len(self.intercepts)
+        if n_columns * n_outputs <= MAX_DENSE:
+            return np.eye(n_outputs)[self.outputs]
+        ones = np.ones(n_columns), self.outputs, np.arange(n_columns + 1)
+        return sp.csr_array(ones, shape=(n_columns, n_outputs))
 
 
 def collapse(

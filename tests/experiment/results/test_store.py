@@ -1,9 +1,13 @@
 """The file of results: claims, and files that are not right."""
 
+import json
 import sqlite3
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.experiment.conftest import (
@@ -18,6 +22,7 @@ from tfcr.experiment import (
     open_results,
     run_experiment,
 )
+from tfcr.experiment.results.summary import summarise
 
 
 def test_a_claim_holds_while_its_run_lives(results: Results, request_: Request, tmp_path: Path) -> None:
@@ -95,3 +100,104 @@ def test_a_cell_of_another_kind_is_refused(results: Results, request_: Request) 
     results._connection.execute("UPDATE cells SET facts = '{}'")
     with pytest.raises(ResultsError, match="holds a cell that this tfcr cannot read .*begin another file: --results"):
         results.cells()
+
+
+DEEP = "[" * 100_000
+WRONG_ROWS: dict[str, tuple[str, Any]] = {
+    "text for a score": ("folds.macro_f1", "much"),
+    "an infinite score": ("folds.macro_f1", float("inf")),
+    "bytes for a score": ("folds.macro_f1", b"\x00\xff"),
+    "a confusion that is no JSON": ("folds.confusion", "[[1,"),
+    "a deep confusion": ("folds.confusion", DEEP),
+    "a ragged confusion": ("folds.confusion", "[[1, 2], [3]]"),
+    "a confusion of text": ("folds.confusion", '[["a"]]'),
+    "a confusion of NaN": ("folds.confusion", "[[NaN]]"),
+    "a confusion of another size": ("folds.confusion", "[[1]]"),
+    "a huge number": ("folds.confusion", f"[[{'9' * 5000}]]"),
+    "details that are a list": ("folds.details", "[]"),
+    "no training documents": ("folds.train_documents", 0),
+    "settings that are a list": ("cells.settings", "[]"),
+    "settings without keys": ("cells.settings", "{}"),
+    "deep settings": ("cells.settings", DEEP),
+    "facts that are a number": ("cells.facts", "3"),
+    "facts that are null": ("cells.facts", "null"),
+    "bytes for facts": ("cells.facts", b"{}"),
+    "a wanted text": ("cells.wanted", "all"),
+    "an unknown profile": ("cells.profile", "nonsense"),
+    "a scheme of bytes": ("cells.scheme", b"tfcr"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_ROWS)
+def test_rows_that_are_not_what_they_should_be(kind: str, finished: Path, run: Run, tmp_path: Path) -> None:
+    place, value = WRONG_ROWS[kind]
+    table, column = place.split(".")
+    path = tmp_path / "r.sqlite"
+    path.write_bytes(finished.read_bytes())
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
+    connection.close()
+    message = f"r.sqlite holds a {table[:-1]} that this tfcr cannot read .*begin another file: --results FILE"
+    for command in ("table", "status", "report"):
+        assert_refused(run("experiment", command, "--results", path), message if "size" not in kind else "holds a fold")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("seed", "0"), ("folds", None), ("size", 1.5), ("word2vec", {"dimension": 3}), ("data", 3)]
+)
+def test_settings_of_other_types(name: str, value: Any, finished: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    path.write_bytes(finished.read_bytes())
+    with sqlite3.connect(path) as connection:
+        [stored_settings] = connection.execute("SELECT settings FROM cells LIMIT 1").fetchone()
+        changed = json.dumps({**json.loads(stored_settings), name: value})
+        connection.execute("UPDATE cells SET settings = ?", (changed,))
+    connection.close()
+    opened = open_results(path)
+    with pytest.raises(ResultsError, match="holds a cell that this tfcr cannot read"):
+        opened.cells()
+    opened.close()
+
+
+@pytest.mark.parametrize("statement", ["CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM folds; END", "VIEW"])
+def test_a_file_with_triggers_or_views_for_tables_is_not_ours(statement: str, finished: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    path.write_bytes(finished.read_bytes())
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x AS command FROM n"
+    with sqlite3.connect(path) as connection:
+        if statement == "VIEW":
+            connection.execute("DROP TABLE runs")
+        connection.execute(f"CREATE VIEW runs AS {endless}" if statement == "VIEW" else statement)
+    connection.close()
+    with pytest.raises(ResultsError, match="is not a file of tfcr results"):
+        open_results(path)
+
+
+def test_runs_that_are_not_what_they_should_be_are_dead(finished: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    path.write_bytes(finished.read_bytes())
+    with sqlite3.connect(path) as connection:
+        for number, (pid, seen) in enumerate([("x", 1e12), (2**40, 1e12), (1, "now"), (-1, 1e12)]):
+            connection.execute("INSERT INTO runs VALUES (?, 'c', 'h', ?, 'b', ?)", (f"r{number}", pid, seen))
+            connection.execute("INSERT INTO claims VALUES ('c', ?, ?)", (number, f"r{number}"))
+    connection.close()
+    opened = open_results(path)
+    assert opened.under_way() == 0
+    opened.close()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_truncated_and_changed_files(seed: int, finished: Path, tmp_path: Path) -> None:
+    random = np.random.default_rng(seed)
+    content = bytearray(finished.read_bytes())
+    for place in random.integers(0, len(content), 30).tolist():
+        content[place] = int(random.integers(256))
+    path = tmp_path / "r.sqlite"
+    path.write_bytes(content[: int(random.integers(len(content)))] if seed % 2 else content)
+    with suppress(ResultsError):
+        opened = open_results(path)
+        try:
+            summarise(opened.cells())
+            opened.under_way()
+        finally:
+            opened.close()

@@ -1,5 +1,6 @@
 """From results to the scores of a table."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from tfcr.experiment.results.store import CellResult
 from tfcr.experiment.results.summary import summarise, summarise_curves
 from tfcr.experiment.results.tables import (
     as_text,
+    flat_rows,
 )
 
 
@@ -51,7 +53,7 @@ def test_the_headline_is_the_profiles() -> None:
 def test_repeats_are_joined_and_changed_data_is_kept_apart() -> None:
     [group] = summarise([cell_of("20ng", "tfcr", [0.2, 0.3], seed=seed) for seed in (0, 1)])
     assert len(group.rows["20ng"]["tfcr"].folds) == 4
-    assert group.folds_run == "2 of 10 folds, repeated with 2 seeds"
+    assert group.folds_of("20ng") == "2 of 10, with 2 seeds"
     one, two = cell_of("20ng", "none", [0.2, 0.3]), cell_of("20ng", "tfcr", [0.2, 0.3])
     changed = changed_cell(two, settings=replace(two.cell.settings, data="changed"))
     [group] = summarise([one, changed])
@@ -133,3 +135,80 @@ def test_a_system_is_scored_as_the_profile_scores() -> None:
     [group] = summarise([cell_of("20ng", "tfcr", [0.4, 0.5], "published", facts=classes), system])
     score = group.rows["20ng"]["fast"]
     assert score.mean == score.pooled == score.score == pytest.approx(2 * 9 / (10 + 11))  # of the class 1 alone
+
+
+def sampled(dataset: str, scheme: str, documents: int, scores: list[float], **changes: Any) -> CellResult:
+    """Return the scores of a sample of a dataset of 1,000 documents."""
+    result = cell_of(dataset, scheme, scores)
+    facts = replace(result.cell.facts, documents=documents, documents_in_all=1000, **changes)
+    settings = replace(result.cell.settings, data=f"{dataset} {documents}")
+    return changed_cell(result, key=f"{result.cell.key} {documents}", facts=facts, settings=settings)
+
+
+def gains(dataset: str, documents: int, **changes: Any) -> list[CellResult]:
+    draw = np.random.default_rng(documents)
+    return [
+        sampled(dataset, scheme, documents, (draw.random(3) * 0.1 + gain).tolist(), **changes)
+        for scheme, gain in (("none", 0.4), ("kld", 0.5), ("tfcr", 0.7))
+    ]
+
+
+def test_samples_of_one_dataset_count_once() -> None:
+    sizes = [100, 200, 300, 400, 500, 600]
+    [group] = summarise([cell for size in sizes for cell in gains("20ng", size)])
+    assert list(group.rows) == [f"20ng, {size} of 1,000 documents" for size in sizes]
+    assert {test.test for test in group.tests} == {"corrected resampled t-test"}
+    assert "several rows are samples of one dataset: tests across datasets count it once, by its largest sample" in (
+        group.notes
+    )
+    assert any("with 1, fewer than 6" in note for note in group.notes)
+
+
+def test_one_file_under_several_names_counts_once() -> None:
+    names = [f"name {number}" for number in range(6)]
+    [group] = summarise([cell for name in names for cell in gains(name, 500, source="same.csv")])
+    assert len(group.rows) == 6
+    assert any("with 1, fewer than 6" in note for note in group.notes)
+    [group] = summarise([cell for name in names for cell in gains(name, 500)])
+    assert any(test.test == "Friedman test" for test in group.tests)
+    assert not any("samples of one dataset" in note for note in group.notes)
+
+
+def test_the_largest_sample_stands_for_its_dataset() -> None:
+    several = [cell for name in "abcdef" for cell in gains(name, 500)]
+    [alone] = summarise(several)
+    [more] = summarise([*gains("a", 100), *several, *gains("b", 50)])
+    across = [[test for test in group.tests if "resampled" not in test.test] for group in (alone, more)]
+    assert across[0] == across[1]
+    assert "over 6 datasets" in across[0][0].compared
+
+
+def test_each_row_says_its_own_folds_and_sample() -> None:
+    cells = [
+        sampled("20ng", "tfcr", 500, [0.5, 0.6]),
+        sampled("olid", "tfcr", 1000, [0.5, 0.6, 0.7]),
+        sampled("olid", "none", 1000, [0.5, 0.6, 0.7, 0.8]),
+    ]
+    [group] = summarise(cells)
+    assert {label: (group.folds_of(label), group.sample_of(label)) for label in group.rows} == {
+        "20ng": ("2 of 10", "500 of 1,000"),
+        "olid": ("3 to 4 of 10", "1,000"),
+    }
+    text = as_text([group])
+    assert "3 of 10 folds" not in text
+    [header] = [line for line in text.splitlines() if line.startswith("dataset")]
+    assert header.split() == ["dataset", "none", "tfcr", "folds", "documents", "vectors", "for"]
+    assert re.search("^20ng .* 2 of 10 +500 of 1,000 ", text, re.MULTILINE)
+    assert {(row["dataset"], row["folds"], row["documents"]) for row in flat_rows([group])} == {
+        ("20ng", 2, 500),
+        ("olid", 3, 1000),
+        ("olid", 4, 1000),
+    }
+
+
+def test_thinned_classes_have_a_row_of_their_own() -> None:
+    whole = cell_of("20ng", "tfcr", [0.8, 0.8])
+    thin = changed_cell(whole, key="thin", settings=replace(whole.cell.settings, thin=0.02))
+    [group] = summarise([whole, thin])
+    assert list(group.rows) == ["20ng", "20ng, thinned out to 0.02"]
+    assert [row["tfcr"].mean for row in group.rows.values()] == pytest.approx([0.8, 0.8])

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
-from tfcr.errors import InputError
+from tfcr.errors import InputError, shown
 from tfcr.experiment.plan.request import DatasetChoice, VectorsChoice
 
+LARGEST = 10**12
+"""The largest number in a grid: no dataset has as many documents."""
+MAX_SIZES = 10_000
+"""Training sizes of a grid; each is a cell for every scheme, head, dataset and seed."""
 PAPER_SIZES = "1000:90000:1000,all"
 
 
@@ -32,8 +36,14 @@ def parse_sizes(text: str) -> tuple[int | None, ...]:
             continue
         numbers = [parse_number(number, "training size") for number in part.split(":")]
         if len(numbers) not in (1, 3) or min(numbers) < 1:
-            raise InputError(f"found the training size {part!r}; expected a number, FIRST:LAST:STEP, or all")
-        sizes.update(numbers if len(numbers) == 1 else range(numbers[0], numbers[1] + 1, numbers[2]))
+            raise InputError(f"found the training size {shown(part)}; expected a number, FIRST:LAST:STEP, or all")
+        some = numbers if len(numbers) == 1 else range(numbers[0], numbers[1] + 1, numbers[2])
+        if len(sizes) + len(some) > MAX_SIZES:
+            raise InputError(
+                f"found {len(some):,} training sizes in {shown(part)}; expected at most {MAX_SIZES:,} in all: give a "
+                "larger STEP"
+            )
+        sizes.update(some)
     return (*sorted(sizes), *([None] if "all" in parse_names(text) else []))
 
 
@@ -52,9 +62,12 @@ def parse_folds(text: str) -> tuple[int, int | None]:
 def parse_number(text: str, what: str) -> int:
     """Return a whole number."""
     try:
-        return int(text.strip().replace("_", ""))
-    except ValueError:
-        raise InputError(f"found {text!r} for {what}; expected a whole number") from None
+        number = int(text.strip().replace("_", ""))
+    except ValueError:  # no number, or one of thousands of digits
+        raise InputError(f"found {shown(text)} for {what}; expected a whole number") from None
+    if abs(number) > LARGEST:
+        raise InputError(f"found {shown(text)} for {what}; expected a whole number up to {LARGEST:,}")
+    return number
 
 
 def parse_dataset(text: str) -> DatasetChoice:

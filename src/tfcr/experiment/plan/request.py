@@ -5,15 +5,18 @@ from dataclasses import dataclass, field, replace
 
 from tfcr.data import DATASETS, ReadOptions
 from tfcr.embeddings.pretrained import IN_DOMAIN
-from tfcr.errors import InputError, UnknownNameError, look_up, unknown_name
+from tfcr.embeddings.word2vec import PARAMETERS as WORD2VEC
+from tfcr.errors import InputError, UnknownNameError, look_up, shown, unknown_name
 from tfcr.experiment.plan.own_schemes import OwnScheme
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES, PAPER_TOKENIZER, Profile, resolve_profile
 from tfcr.experiment.plan.systems import System, resolve_system
 from tfcr.heads import HEADS
 from tfcr.schemes import SCHEMES
+from tfcr.system.parameters import FOLDS, SEED, check_all, number, whole
 from tfcr.text.tokenizers import TOKENIZERS
 
 PAPER_SAMPLE = 100_000
+TRAINING_SIZE = whole("training size", 1, 10**9).or_none("for all")
 W2V_SOURCES = {
     "dataset": "in-domain word2vec was trained on the whole dataset's text without labels, that of the test documents "
     "included, as in the paper",
@@ -142,17 +145,22 @@ def _check_systems(request: Request) -> None:
         raise InputError(f"found {twice!r} twice among the schemes and systems; give the system another name")
 
 
+FIRST_FOLDS = whole("first_folds", 1, 10_000).or_none("for all")
+NUMBERS = (FOLDS, whole("sample", 4, 10**9), number("thin", 1e-9, 1).or_none("to keep all"))
+"""What the numbers of a request may be."""
+
+
 def _check_numbers(request: Request) -> None:
-    if request.folds < 2:
-        raise InputError(f"found {request.folds} folds; expected at least 2")
-    if request.first_folds is not None and not 1 <= request.first_folds <= request.folds:
-        raise InputError(f"found {request.first_folds} of {request.folds} folds; expected 1 to {request.folds}")
+    check_all(NUMBERS, vars(request))
+    check_all(WORD2VEC, vars(request.word2vec))
+    for seed in request.seeds:
+        SEED.check(seed)
+    for size in request.sizes:
+        TRAINING_SIZE.check(size)
+    if not FIRST_FOLDS.accepts(request.first_folds) or (request.first_folds or 1) > request.folds:
+        raise InputError(f"found {shown(request.first_folds)} of {request.folds} folds; expected 1 to {request.folds}")
     if request.sample < 2 * request.folds:
         raise InputError(f"found a sample of {request.sample} for {request.folds} folds; expected more documents")
-    if request.thin is not None and not 0 < request.thin <= 1:
-        raise InputError(f"found thin = {request.thin}; expected a fraction above 0, at most 1")
-    if any(seed < 0 for seed in request.seeds):
-        raise InputError(f"found the seed {min(request.seeds)}; expected at least 0")
 
 
 def check_scheme(name: str, profile: Profile, own: Mapping[str, OwnScheme]) -> None:

@@ -6,26 +6,31 @@ still run the same fold, the first result counts.
 """
 
 import json
+import math
 import os
 import socket
 import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tfcr.decision import Confusion
-from tfcr.errors import ResultsError
+from tfcr.errors import ResultsError, look_up, shown
 from tfcr.experiment.plan.cells import Cell, Settings
 from tfcr.experiment.plan.corpora import CorpusFacts
+from tfcr.experiment.plan.profiles import resolve_profile
+from tfcr.experiment.plan.request import W2V_SOURCES
 from tfcr.system.array_codec import as_json
+
+T = TypeVar("T")
 
 APPLICATION = int.from_bytes(b"tfcr", "big")
 VERSION = 2
@@ -34,6 +39,10 @@ SILENT = 60.0
 """Seconds without a heartbeat after which a run counts as dead."""
 PATIENCE = 60.0
 """Seconds to wait for another run to finish writing."""
+
+MAX_REASON = 200
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What a damaged file raises; SQLite's own messages quote it, and may not be UTF-8."""
 
 _SCHEMA = """
 CREATE TABLE cells (
@@ -160,26 +169,37 @@ class Results:
         """Return all cells with their finished folds, in the order in which they were added."""
         folds: dict[str, list[FoldResult]] = {}
         for row in self._rows(f"SELECT cell, {_names(FoldResult)} FROM folds ORDER BY cell, fold"):  # noqa: S608
-            folds.setdefault(row.pop("cell"), []).append(_read_fold(row))
-        found = []
-        for row in self._rows(f"SELECT {', '.join(_CELL_COLUMNS)} FROM cells ORDER BY rowid"):  # noqa: S608
-            try:
-                cell = _read_cell(row)
-            except (KeyError, TypeError) as error:
-                raise ResultsError(
-                    f"{self.path} holds a cell that this tfcr cannot read ({error}); begin another file: --results FILE"
-                ) from error
-            found.append(CellResult(cell, row["wanted"], tuple(folds.get(cell.key, ()))))
+            cell_key = row.pop("cell")
+            folds.setdefault(cell_key, []).append(self._read("fold", _read_fold, row))
+        cells = [
+            (self._read("cell", _read_cell, row), row["wanted"])
+            for row in self._rows(f"SELECT {', '.join(_CELL_COLUMNS)} FROM cells ORDER BY rowid")  # noqa: S608
+        ]
+        found = [CellResult(cell, wanted, tuple(folds.get(cell.key, ()))) for cell, wanted in cells]
+        for result in found:
+            self._read("fold", _check_confusions, result)
         return found
+
+    def _read(self, what: str, read: Callable[[Any], T], stored: Any) -> T:
+        """Return what `read` returns; raise ResultsError if what is stored is not what it should be."""
+        try:
+            return read(stored)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise ResultsError(
+                f"{self.path} holds a {what} that this tfcr cannot read ({shown(error)}); begin another file: "
+                "--results FILE"
+            ) from error
 
     def commands(self) -> list[str]:
         """Return the commands of the runs that wrote to this file, the oldest first."""
-        return [row["command"] for row in self._rows("SELECT command FROM runs ORDER BY rowid")]
+        return [str(row["command"]) for row in self._rows("SELECT command FROM runs ORDER BY rowid")]
 
     def under_way(self) -> int:
         """Return the number of folds that are being run now."""
         alive = [
-            row["id"] for row in self._rows("SELECT * FROM runs") if not _is_dead(row["host"], row["pid"], row["seen"])
+            row["id"]
+            for row in self._rows("SELECT id, host, pid, seen FROM runs")
+            if not _is_dead(row["host"], row["pid"], row["seen"])
         ]
         return sum(claim["run"] in alive for claim in self._rows("SELECT run FROM claims"))
 
@@ -188,8 +208,8 @@ class Results:
             cursor = self._connection.execute(query)
             names = [column[0] for column in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor]
-        except sqlite3.Error as error:
-            raise ResultsError(f"{self.path} cannot be read: {error}; take a copy, or another file") from error
+        except UNREADABLE as error:
+            raise ResultsError(f"{self.path} cannot be read: {_reason(error)}; take a copy, or another file") from error
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -201,9 +221,9 @@ class Results:
         except BaseException as error:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, UNREADABLE):
                 raise ResultsError(
-                    f"cannot write to {self.path}: {error}; what was finished is kept: fix that (is the disk full?), "
+                    f"cannot write to {self.path}: {_reason(error)}; what was finished is kept: fix that (is the disk full?), "
                     "and run the same command again"
                 ) from error
             raise
@@ -268,17 +288,73 @@ def _cell_row(cell: Cell, wanted: int) -> tuple[Any, ...]:
 
 
 def _read_cell(row: Mapping[str, Any]) -> Cell:
+    _check_types(row, CELL_TYPES)
     facts = json.loads(row["facts"])
     vectors = facts.pop("vectors")
     lists = {name: tuple(facts[name]) for name in ("classes", "notes")}
     names = {name: row[name] for name in _CELL_COLUMNS[:6]}
     settings = Settings.from_json(json.loads(row["settings"]))
-    return Cell(**names, settings=settings, facts=CorpusFacts(**{**facts, **lists}), vectors=vectors)
+    cell = Cell(**names, settings=settings, facts=CorpusFacts(**{**facts, **lists}), vectors=vectors)
+    _check_types(vars(settings), SETTING_TYPES)
+    _check_types({**vars(cell.facts), "vectors": vectors}, FACT_TYPES)
+    for text in (*cell.facts.classes, *cell.facts.notes):
+        _check_types({"class or note": text}, {"class or note": (str,)})
+    if cell.profile:
+        resolve_profile(cell.profile)
+    if settings.word2vec:
+        look_up(W2V_SOURCES, settings.word2vec.trained_on, "text of word2vec")
+    return cell
 
 
 def _read_fold(row: Mapping[str, Any]) -> FoldResult:
+    _check_types(row, FOLD_TYPES)
     parsed = {name: json.loads(row[name]) for name in ("confusion", "versions", "details")}
-    return FoldResult(**{**row, **parsed, "confusion": np.array(parsed["confusion"])})
+    _check_types(parsed, {"confusion": (list,), "versions": (dict,), "details": (dict,)})
+    confusion = np.array(parsed["confusion"])
+    if confusion.dtype.kind not in "iuf" or not np.isfinite(confusion).all() or (confusion < 0).any():
+        raise ValueError("a confusion matrix without counts")
+    if not all(math.isfinite(row[name]) for name, types in FOLD_TYPES.items() if types is REAL):
+        raise ValueError("a score that is no finite number")
+    if row["train_documents"] < 1:
+        raise ValueError("a fold without training documents")
+    return FoldResult(**{**row, **parsed, "confusion": confusion})
+
+
+def _check_confusions(result: CellResult) -> None:
+    """Raise ValueError for a confusion matrix that does not fit the cell's classes."""
+    n_classes = len(result.cell.facts.classes)
+    for row in result.folds:
+        if row.confusion.shape != (n_classes, n_classes):
+            raise ValueError(f"a confusion matrix of shape {row.confusion.shape} for {n_classes} classes")
+
+
+# SQLite does not enforce the types of columns, and JSON has none.
+REAL, TEXT, WHOLE = (int, float), (str,), (int,)
+CELL_TYPES = {**dict.fromkeys(_CELL_COLUMNS, TEXT), "wanted": WHOLE}
+FOLD_TYPES = {
+    **dict.fromkeys(("fold", "train_documents", "test_documents"), WHOLE),
+    **dict.fromkeys(("macro_f1", "coverage_words", "coverage_tokens", "seconds"), REAL),
+    **dict.fromkeys(("confusion", "versions", "details"), TEXT),
+}
+SETTING_TYPES = {
+    "data": TEXT,
+    "vectors": (str, type(None)),
+    "size": (int, type(None)),
+    "thin": (int, float, type(None)),
+    **dict.fromkeys(("seed", "folds", "protocol"), WHOLE),
+}
+FACT_TYPES = {
+    **dict.fromkeys(("source", "vectors"), TEXT),
+    **dict.fromkeys(("documents_in_all", "documents", "training_documents"), WHOLE),
+}
+
+
+def _check_types(row: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]) -> None:
+    """Raise TypeError for the first value of another type; a bool is no number."""
+    for name, allowed in types.items():
+        if not isinstance(row[name], allowed) or isinstance(row[name], bool):
+            wanted = " or ".join(kind.__name__ for kind in allowed)
+            raise TypeError(f"{name} is {shown(row[name])}, expected {wanted}")
 
 
 def _names(record: type) -> str:
@@ -299,13 +375,19 @@ def open_results(path: str | Path, *, make: bool = False) -> Results:
     try:
         connection = sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)
         _prepare(connection, file, make)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         _close(connection)
-        raise ResultsError(f"{file} cannot be used as a file of results: {error}") from error
+        raise ResultsError(f"{file} cannot be used as a file of results: {_reason(error)}") from error
     except ResultsError:
         _close(connection)
         raise
     return Results(file, connection)
+
+
+def _reason(error: BaseException) -> str:
+    """Return SQLite's message in one line: it may quote the whole schema."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…"
 
 
 def _close(connection: sqlite3.Connection | None) -> None:
@@ -327,7 +409,11 @@ def _prepare(connection: sqlite3.Connection, file: Path, make: bool) -> None:
     connection.execute("COMMIT")
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application != APPLICATION:
+    others = connection.execute(
+        "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' OR (type != 'table' AND name IN "
+        "('cells', 'folds', 'runs', 'claims'))"
+    ).fetchone()[0]
+    if application != APPLICATION or others:  # a view could run for ever, a trigger change what is written
         raise ResultsError(f"{file} is not a file of tfcr results; give another one: --results FILE")
     if found != VERSION:
         raise ResultsError(
@@ -360,7 +446,9 @@ def _beat(path: Path, run: str, ended: threading.Event) -> None:
             connection.close()
 
 
-def _is_dead(host: str, pid: int, seen: float) -> bool:
+def _is_dead(host: Any, pid: Any, seen: Any) -> bool:
+    if not (isinstance(seen, int | float) and isinstance(pid, int) and 0 < pid < 2**31):
+        return True  # nothing that a run of ours wrote
     if time.time() - seen > SILENT:
         return True
     if host != socket.gethostname() or os.name != "posix":

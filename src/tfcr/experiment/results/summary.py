@@ -1,6 +1,6 @@
 """From results to what a table or a curve shows: scores by dataset and scheme or system, and tests between them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -49,6 +49,8 @@ class Score:
         The fraction of the words, and of the tokens, that have a vector.
     seconds
         Of all folds together.
+    dataset, source, documents, documents_in_all
+        What it was measured on: the dataset's name, the file or dataset that was read, and the sample of its documents.
     """
 
     score: float
@@ -63,6 +65,10 @@ class Score:
     coverage_words: float
     coverage_tokens: float
     seconds: float
+    dataset: str = ""
+    source: str = ""
+    documents: int = 0
+    documents_in_all: int = 0
 
     @property
     def difference(self) -> float | None:
@@ -132,19 +138,37 @@ class Group:
         found = dict.fromkeys(column for row in self.rows.values() for column in row)
         return sorted(found, key=lambda name: PAPER_SCHEMES.index(name) if name in PAPER_SCHEMES else len(found) + 5)
 
-    @property
-    def folds_run(self) -> str:
-        """How many folds were run, in words."""
-        names = {name for row in self.rows.values() for score in row.values() for name in score.folds}
-        seeds = {seed for seed, _ in names}
-        run = len({fold for _, fold in names})
-        repeats = f", repeated with {len(seeds)} seeds" if len(seeds) > 1 else ""
-        return f"{run} of {self.place.cut} folds{repeats}"
+    def folds_of(self, label: str) -> str:
+        """Return how many folds of a row were run, in words; its columns may differ."""
+        return folds_in_words([score.folds for score in self.rows[label].values()], self.place.cut)
+
+    def sample_of(self, label: str) -> str:
+        """Return how many documents of a dataset a row is about, in words."""
+        score = next(iter(self.rows[label].values()))
+        part = f" of {score.documents_in_all:,}" if score.documents < score.documents_in_all else ""
+        return f"{score.documents:,}{part}"
 
     def winner(self, dataset: str) -> str:
         """Return the column with the best score on a dataset."""
         row = self.rows[dataset]
         return max(row, key=lambda column: row[column].score)
+
+
+def folds_in_words(columns: Iterable[Iterable[FoldName]], cut: int) -> str:
+    """Return how many of the folds some columns have.
+
+    Examples
+    --------
+    >>> folds_in_words([[(0, 0), (0, 1)], [(0, 0), (0, 1), (0, 2)]], 10)
+    '2 to 3 of 10'
+    >>> folds_in_words([[(0, 0), (1, 0)]], 10)
+    '1 of 10, with 2 seeds'
+    """
+    names = [list(column) for column in columns]
+    counts = sorted({len({fold for _, fold in some}) for some in names})
+    run = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    seeds = len({seed for some in names for seed, _ in some})
+    return f"{run} of {cut}" + (f", with {seeds} seeds" if seeds > 1 else "")
 
 
 @dataclass(frozen=True)
@@ -210,15 +234,15 @@ def summarise_curves(results: Iterable[CellResult]) -> list[Figure]:
     figures = []
     for place, cells in _by_place(results).items():
         panels: dict[str, dict[str, Curve]] = {}
-        folds: dict[str, int] = {}
+        folds: dict[str, str] = {}
         for dataset, same in _by_dataset(_newest(cells)).items():
             alike = _with_common_folds(same)
             lines = {name: _curve(scores) for name, scores in _by_size(place, alike).items() if len(scores) > 1}
             if lines:
                 panels[dataset] = lines
-                folds[dataset] = max(len(result.folds) for result in alike)
+                folds[dataset] = folds_in_words(_folds_by_column(alike).values(), place.cut)
         if panels:
-            counted = [f"{dataset}: {count} of {place.cut} folds" for dataset, count in folds.items()]
+            counted = [f"{dataset}: {count} folds" for dataset, count in folds.items()]
             figures.append(Figure(place, panels, (*counted, *_notes(place, cells))))
     return figures
 
@@ -245,17 +269,39 @@ def _scored_for(place: Place, result: CellResult) -> CellResult:
     return replace(result, folds=tuple(rows))
 
 
-def _labels(cells: Iterable[CellResult]) -> dict[str, str]:
-    """Return the name of each cell's row: its dataset, what stands in for it, and a hash if data has changed."""
-    # with other seeds, other documents are sampled: that alone is no change
-    data: dict[tuple[str, int], set[str]] = {}
-    cells = list(cells)
-    for result in cells:
-        settings = result.cell.settings
-        data.setdefault((_name(result), settings.seed), set()).add(settings.data)
-    changed = {name for (name, _), hashes in data.items() if len(hashes) > 1}
-    hashes = {result.cell.key: f" [{result.cell.settings.data[:6]}]" for result in cells if _name(result) in changed}
-    return {result.cell.key: _name(result) + hashes.get(result.cell.key, "") for result in cells}
+def _labels(cells: Sequence[CellResult]) -> dict[str, str]:
+    """Return the name of each cell's row: its dataset, what stands in for it, and how it differs from other rows.
+
+    Rows differ by the size of the sample, or by how classes were thinned out; a hash tells apart what only the data
+    itself does. With other seeds, other documents are sampled: that alone makes no other row.
+    """
+    labels = {result.cell.key: _name(result) for result in cells}
+    for detail in (_sample_detail, _thin_detail, _hash_detail):
+        variants: dict[tuple[str, int], set[tuple[str, float | None]]] = {}
+        details: dict[str, set[str]] = {}
+        for result in cells:
+            label, settings = labels[result.cell.key], result.cell.settings
+            variants.setdefault((label, settings.seed), set()).add((settings.data, settings.thin))
+            details.setdefault(label, set()).add(detail(result.cell))
+        unclear = {label for (label, _), found in variants.items() if len(found) > 1 and len(details[label]) > 1}
+        labels |= {
+            result.cell.key: labels[result.cell.key] + detail(result.cell)
+            for result in cells
+            if labels[result.cell.key] in unclear
+        }
+    return labels
+
+
+def _sample_detail(cell: Cell) -> str:
+    return f", {cell.facts.documents:,} of {cell.facts.documents_in_all:,} documents"
+
+
+def _thin_detail(cell: Cell) -> str:
+    return "" if cell.settings.thin is None else f", thinned out to {cell.settings.thin:.3g}"
+
+
+def _hash_detail(cell: Cell) -> str:
+    return f" [{cell.settings.data[:6]}]"
 
 
 def _name(result: CellResult) -> str:
@@ -318,6 +364,10 @@ def _score(place: Place, cells: list[CellResult]) -> Score:
         coverage_words=_mean(folds.values(), "coverage_words"),
         coverage_tokens=_mean(folds.values(), "coverage_tokens"),
         seconds=float(sum(row.seconds for row in folds.values())),
+        dataset=cell.dataset,
+        source=cell.facts.source,
+        documents=cell.facts.documents,
+        documents_in_all=cell.facts.documents_in_all,
     )
 
 
@@ -333,11 +383,7 @@ def _mean(rows: Iterable[FoldResult], name: str) -> float:
 
 def _with_common_folds(cells: list[CellResult]) -> list[CellResult]:
     """Return the cells of a panel with the folds that all of them have, or unchanged if there are none."""
-    parts: dict[tuple[str, int | None], set[FoldName]] = {}
-    for result in cells:
-        names = parts.setdefault((_column(result), result.cell.settings.size), set())
-        names.update((result.cell.settings.seed, row.fold) for row in result.folds)
-    common = set.intersection(*parts.values())
+    common = set.intersection(*_folds_by_column(cells).values())
     if not common:
         return cells
     alike = [
@@ -345,6 +391,15 @@ def _with_common_folds(cells: list[CellResult]) -> list[CellResult]:
         for result in cells
     ]
     return [result for result in alike if result.folds]
+
+
+def _folds_by_column(cells: Iterable[CellResult]) -> dict[tuple[str, int | None], set[FoldName]]:
+    """Return the folds of each column and training size."""
+    parts: dict[tuple[str, int | None], set[FoldName]] = {}
+    for result in cells:
+        names = parts.setdefault((_column(result), result.cell.settings.size), set())
+        names.update((result.cell.settings.seed, row.fold) for row in result.folds)
+    return parts
 
 
 def _by_size(place: Place, cells: list[CellResult]) -> dict[str, list[Score]]:
@@ -383,17 +438,43 @@ def _tests(group: Group) -> list[Comparison]:
 
 
 def _complete_rows(group: Group) -> list[dict[str, Score]]:
-    return [row for row in group.rows.values() if set(row) == set(group.columns)]
+    """Return one row of each dataset that has all columns: that of the largest sample, then of the most folds."""
+    complete = [row for row in group.rows.values() if set(row) == set(group.columns)]
+    largest: dict[str, dict[str, Score]] = {}
+    for row, dataset in zip(complete, _same_datasets(complete), strict=True):
+        if dataset not in largest or _size(row) > _size(largest[dataset]):
+            largest[dataset] = row
+    return list(largest.values())
+
+
+def _size(row: dict[str, Score]) -> tuple[int, int]:
+    return next(iter(row.values())).documents, min(len(score.folds) for score in row.values())
+
+
+def _same_datasets(rows: Sequence[dict[str, Score]]) -> list[str]:
+    """Return a name for the dataset of each row: rows of one name, or of one file of the same size, are of one."""
+    scores = [next(iter(row.values())) for row in rows]
+    names = {score.dataset: score.dataset for score in scores}
+    first: dict[tuple[str, int], str] = {}
+    for score in scores:
+        known, name = first.setdefault((score.source, score.documents_in_all), score.dataset), names[score.dataset]
+        names = {dataset: names[known] if joined == name else joined for dataset, joined in names.items()}
+    return [names[score.dataset] for score in scores]
 
 
 def _test_notes(group: Group) -> list[str]:
     n_datasets = len(_complete_rows(group))
-    if n_datasets >= FEWEST_DATASETS:
-        return []
-    return [
-        f"no Friedman and Wilcoxon tests across datasets: with {n_datasets}, fewer than {FEWEST_DATASETS}, they cannot "
-        "reach p < .05"
-    ]
+    notes = []
+    if n_datasets < sum(set(row) == set(group.columns) for row in group.rows.values()):
+        notes.append(
+            "several rows are samples of one dataset: tests across datasets count it once, by its largest sample"
+        )
+    if n_datasets < FEWEST_DATASETS:
+        notes.append(
+            f"no Friedman and Wilcoxon tests across datasets: with {n_datasets}, fewer than {FEWEST_DATASETS}, they "
+            "cannot reach p < .05"
+        )
+    return notes
 
 
 def _notes(place: Place, cells: list[CellResult]) -> tuple[str, ...]:

@@ -51,6 +51,8 @@ LINES: dict[str, Line] = {
 }
 
 
+ABOUT = ("folds", "documents", "vectors for")
+"""Columns after the scores: what a row was measured on."""
 _HEADLINES = {"mean": "mean of", "pooled": "over the pooled predictions of"}
 
 
@@ -84,15 +86,16 @@ def printed(group: Group) -> Printed:
         winner = group.columns.index(group.winner(dataset))
         for number, (name, line) in enumerate(shown.items()):
             cells = [line.write(scores[column]) if column in scores else "–" for column in group.columns]
-            coverage = _coverage(scores) if number == 0 else ""
+            about = [group.folds_of(dataset), group.sample_of(dataset), _coverage(scores)]
             head = dataset if number == 0 else ""
-            rows.append(Row(head, line.name, [*cells, coverage], winner if name == headline else None))
+            cells += about if number == 0 else [""] * len(about)
+            rows.append(Row(head, line.name, cells, winner if name == headline else None))
     notes = [
-        f"macro-F1, {_HEADLINES[headline]} {group.folds_run}; the best of each dataset is marked, and the difference "
-        "is our score minus the published one",
+        f"macro-F1, {_HEADLINES[headline]} the folds that each row names; the best of each row is marked, and the "
+        "difference is our score minus the published one",
         *group.notes,
     ]
-    return Printed(group.place.title, ["dataset", "", *group.columns, "vectors for"], rows, group.tests, notes)
+    return Printed(group.place.title, ["dataset", "", *group.columns, *ABOUT], rows, group.tests, notes)
 
 
 def _is_shown(line: str, group: Group) -> bool:
@@ -167,7 +170,10 @@ def as_latex(groups: Sequence[Group]) -> str:
 
 def _latex_table(table: Printed) -> str:
     lines = ["% \\usepackage{booktabs}", "\\begin{table}", "  \\centering"]
-    lines += [f"  \\begin{{tabular}}{{ll{'r' * (len(table.columns) - 3)}l}}", "    \\toprule"]
+    lines += [
+        f"  \\begin{{tabular}}{{ll{'r' * (len(table.columns) - 2 - len(ABOUT))}{'l' * len(ABOUT)}}}",
+        "    \\toprule",
+    ]
     lines += [f"    {' & '.join(map(latex_escape, table.columns))} \\\\"]
     for row in table.rows:
         lines += ["    \\midrule"] if row.dataset else []
@@ -213,6 +219,8 @@ def flat_rows(groups: Iterable[Group]) -> list[dict[str, Any]]:
             "difference": score.difference,
             "folds": len(score.folds),
             "wanted": score.wanted,
+            "documents": score.documents,
+            "documents_in_all": score.documents_in_all,
             "train_documents": score.train_documents,
             "coverage_words": score.coverage_words,
             "coverage_tokens": score.coverage_tokens,

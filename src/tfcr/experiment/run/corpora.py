@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,15 +16,15 @@ from tfcr.errors import DamagedError, DataError
 from tfcr.evaluation import plan_folds
 from tfcr.experiment.plan.corpora import CorpusFacts, CorpusHandle, CorpusPlan
 from tfcr.experiment.plan.folds import cut_folds, sample_documents
-from tfcr.system.array_codec import read_sparse, read_strings, write_sparse, write_strings
+from tfcr.system.array_codec import get_array, get_indices, read_sparse, read_strings, write_sparse, write_strings
 from tfcr.system.artifacts import (
     Artifact,
     ArtifactWriter,
     digest_of,
     digest_of_strings,
     drop_artifact,
-    make_artifact,
     open_artifact,
+    read_artifact,
 )
 from tfcr.text.documents import CountedDocuments, count_terms
 from tfcr.text.vocabulary import Vocabulary
@@ -81,7 +82,7 @@ def prepare_corpus(plan: CorpusPlan) -> CorpusHandle:
     texts_hash = digest_of_strings(corpus.texts)
     labels_hash = digest_of_strings([*map(str, corpus.labels), *map(str, corpus.groups or [])])
     name = digest_of("corpus", texts_hash, labels_hash, asdict(plan) | {"source": "", "options": ""})
-    known = make_artifact(SECTION, name, partial(_write_corpus, plan, corpus)).facts
+    known = read_artifact(SECTION, name, partial(_write_corpus, plan, corpus), _read_facts)
     facts = CorpusFacts(
         source=Path(plan.source).name,
         documents_in_all=len(corpus),
@@ -91,6 +92,26 @@ def prepare_corpus(plan: CorpusPlan) -> CorpusHandle:
         notes=tuple(known["notes"]),
     )
     return CorpusHandle(name, texts_hash, known["data_hash"], facts)
+
+
+FACTS: dict[str, type] = {
+    "data_hash": str,
+    "documents": int,
+    "classes": list,
+    "training_documents": int,
+    "notes": list,
+}
+
+
+def _read_facts(artifact: Artifact) -> dict[str, Any]:
+    """Return the facts of a prepared corpus; raise DamagedError if they are not what was written."""
+    for name, kind in FACTS.items():
+        found = artifact.facts.get(name)
+        texts = found if isinstance(found, list) else []
+        if type(found) is not kind or not all(isinstance(text, str) for text in texts):
+            raise DamagedError(f"the fact {name!r} is missing, or of another type")
+    _read_corpus(artifact)
+    return artifact.facts
 
 
 def read_whole(plan: CorpusPlan) -> Corpus:
@@ -153,15 +174,19 @@ def open_corpus(name: str) -> PreparedCorpus:
 
 def _read_corpus(artifact: Artifact) -> PreparedCorpus:
     arrays = artifact.arrays
-    words, lengths = read_strings(arrays, "words"), arrays["lengths"]
+    words, lengths = read_strings(arrays, "words"), get_array(arrays, "lengths", "i", (None,))
+    labels = get_indices(arrays, "labels", len(lengths), len(artifact.facts["classes"]))
+    groups = get_array(arrays, "groups", "i", (None,))
+    if len(groups) not in (0, len(lengths)):
+        raise DamagedError("there are fewer groups than documents")
     shape = (len(lengths), len(words))
     counts, urls = (read_sparse(arrays, part, shape, "fiu") for part in ("counts", "urls"))
     return PreparedCorpus(
         documents=CountedDocuments(Vocabulary(words), counts, lengths),
         without_urls=_less(counts, urls),
-        labels=np.array(arrays["labels"]),
+        labels=np.array(labels),
         classes=np.array(artifact.facts["classes"]),
-        groups=arrays["groups"].tolist() or None,
+        groups=groups.tolist() or None,
         artifact=artifact,
     )
 

@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 
 from tfcr.embeddings import Embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
-from tfcr.errors import EmbeddingsError
+from tfcr.errors import DamagedError, EmbeddingsError, InputError
 from tfcr.experiment.plan.folds import Indices
 from tfcr.experiment.plan.request import Word2Vec
 from tfcr.experiment.plan.vectors import VectorFacts, VectorsPlan
 from tfcr.experiment.run.corpora import SECTION, PreparedCorpus, open_corpus, read_whole
-from tfcr.system.array_codec import read_strings, write_strings
+from tfcr.system.array_codec import get_array, read_strings, write_strings
 from tfcr.system.artifacts import (
     Artifact,
     ArtifactWriter,
     digest_of,
     digest_of_strings,
+    drop_artifact,
     make_artifact,
     open_artifact,
     read_artifact,
@@ -109,8 +110,11 @@ def _load_or_train(plan: VectorsPlan) -> Embeddings:
 
 
 def _read_trained(artifact: Artifact) -> Embeddings:
-    words, vectors = read_strings(artifact.arrays, "words"), artifact.arrays["vectors"]
-    return Embeddings.from_arrays(words, vectors, name=IN_DOMAIN)
+    words, vectors = read_strings(artifact.arrays, "words"), get_array(artifact.arrays, "vectors", "f", (None, None))
+    try:
+        return Embeddings.from_arrays(words, vectors, name=IN_DOMAIN)
+    except InputError as error:
+        raise DamagedError(f"trained vectors are damaged: {error}") from None
 
 
 def _write_trained(writer: ArtifactWriter, plan: VectorsPlan) -> None:
@@ -147,5 +151,17 @@ def _open_aligned(name: str) -> WordVectors:
     artifact = open_artifact(SECTION, name)
     if artifact is None:
         raise OSError(2, "prepared vectors are gone from the cache; run the same command again", name)
-    arrays, facts = artifact.arrays, artifact.facts
-    return WordVectors(arrays["vectors"], arrays["found"], facts["coverage_words"], facts["coverage_tokens"])
+    try:
+        return _read_aligned(artifact)
+    except DamagedError:
+        drop_artifact(SECTION, name)
+        raise OSError(2, "prepared vectors are damaged and were deleted; run the same command again", name) from None
+
+
+def _read_aligned(artifact: Artifact) -> WordVectors:
+    vectors = get_array(artifact.arrays, "vectors", "f", (None, None))
+    found = get_array(artifact.arrays, "found", "b", (len(vectors),))
+    of_words, of_tokens = (artifact.facts.get(name) for name in ("coverage_words", "coverage_tokens"))
+    if not isinstance(of_words, float) or not isinstance(of_tokens, float):
+        raise DamagedError("the coverage is missing")
+    return WordVectors(vectors, found, of_words, of_tokens)
