@@ -103,8 +103,8 @@ def fetch(name: Name, path: Place = None, again: Again = False, json: Json = Fal
     """
     from tfcr.data import fetch_dataset
 
-    with progress_bar(f"fetching {name}", in_bytes=True) as progress:
-        place = fetch_dataset(name, path, again=again, progress=progress, tell=note)
+    with progress_bar(in_bytes=True) as stages:
+        place = fetch_dataset(name, path, again=again, stages=stages, tell=note)
     if json:
         print_json({"name": name, "place": str(place)})
     else:

@@ -68,8 +68,8 @@ def fetch(
     """
     from tfcr.embeddings.pretrained import fetch_pretrained
 
-    with progress_bar(f"fetching {name}", in_bytes=True) as progress:
-        file = fetch_pretrained(name, path, again=again, progress=progress, tell=note)
+    with progress_bar(in_bytes=True) as stages:
+        file = fetch_pretrained(name, path, again=again, stages=stages, tell=note)
     if json:
         print_json({"name": name, "file": str(file)})
     else:
@@ -95,7 +95,9 @@ def info(
     from tfcr.embeddings import Embeddings
     from tfcr.text.class_counts import ClassCounts
 
-    loaded = Embeddings.load(vectors)
+    with progress_bar() as stages:
+        stages.begin("loading vectors")
+        loaded = Embeddings.load(vectors)
     facts: dict[str, object] = {
         "name": loaded.name,
         "words": len(loaded),
@@ -122,8 +124,11 @@ def convert(vectors: Source, output: Output) -> None:
     """
     from tfcr.embeddings import Embeddings
 
-    loaded = Embeddings.load(vectors)
-    loaded.save(output)
+    with progress_bar() as stages:
+        stages.begin("loading vectors")
+        loaded = Embeddings.load(vectors)
+        stages.begin("writing vectors")
+        loaded.save(output)
     print(f"{len(loaded):,} vectors of {loaded.dimensions} dimensions written to {output}")
 
 
@@ -148,8 +153,10 @@ def train(
     """
     from tfcr.embeddings import Embeddings
 
-    texts = reading.texts(data)
-    with progress_bar("training word2vec") as progress:
+    with progress_bar() as stages:
+        stages.begin("reading")
+        texts = reading.texts(data)
+        stages.begin("training word2vec")
         trained = Embeddings.train(
             texts,
             dimensions=dimensions,
@@ -159,7 +166,8 @@ def train(
             min_count=min_count,
             seed=seed,
             tokenizer=tokenizer,
-            progress=progress,
+            progress=stages.count,
         )
-    trained.save(output)
+        stages.begin("saving")
+        trained.save(output)
     print(f"{len(trained):,} vectors of {trained.dimensions} dimensions written to {output}")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tfcr.classifier import TfcrClassifier
     from tfcr.data import Corpus
     from tfcr.evaluation import Evaluation
+    from tfcr.system.progress import Stages
 
 FOR_DATA_ONLY = ("scheme", "folds", "min_class_size", "group", *(field.name for field in fields(Training)))
 """Options for training and cross-validation; a model is trained already."""
@@ -69,7 +70,11 @@ def evaluate(
         corpus, results = _of_model(data[0], reading, data[1:])
     else:
         models = _models(training, scheme or [], data[0])
-        corpus, results = _cross_validated(models, reading.corpus(data), folds, min_class_size, training.seed)
+        with progress_bar() as stages:
+            stages.begin("reading")
+            corpus, results = _cross_validated(
+                models, reading.corpus(data), folds, min_class_size, training.seed, stages
+            )
     if predictions:
         _write_predictions(predictions, corpus, results)
     if json:
@@ -86,8 +91,11 @@ def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, di
     if not data:
         raise InputError(f"found the model {path} and no data; give labelled texts: tfcr evaluate {path} DATA")
     model = TrainedModel.load(path)
-    corpus = reading.corpus(data, model.training)
-    return corpus, {path: evaluate_model(model, corpus)}
+    with progress_bar() as stages:
+        stages.begin("reading")
+        corpus = reading.corpus(data, model.training)
+        stages.begin("predicting")
+        return corpus, {path: evaluate_model(model, corpus)}
 
 
 def _models(training: Training, schemes: list[str], dataset: str) -> "dict[str, TfcrClassifier]":
@@ -100,7 +108,12 @@ def _models(training: Training, schemes: list[str], dataset: str) -> "dict[str, 
 
 
 def _cross_validated(
-    models: "dict[str, TfcrClassifier]", corpus: "Corpus", folds: int, min_class_size: int, seed: int
+    models: "dict[str, TfcrClassifier]",
+    corpus: "Corpus",
+    folds: int,
+    min_class_size: int,
+    seed: int,
+    stages: "Stages",
 ) -> "tuple[Corpus, dict[str, Evaluation]]":
     from tfcr.embeddings.pretrained import IN_DOMAIN
     from tfcr.evaluation import compare, plan_folds
@@ -110,9 +123,7 @@ def _cross_validated(
         note(line)
     if any(model.embeddings == IN_DOMAIN and model.uses_vectors for model in models.values()):
         note("word2vec is trained once on the texts of all folds, without their labels")
-    with progress_bar("cross-validating") as progress:
-        results = compare(models, plan.corpus, folds=plan.folds, seed=seed, progress=progress)
-    return plan.corpus, results
+    return plan.corpus, compare(models, plan.corpus, folds=plan.folds, seed=seed, stages=stages)
 
 
 def _summary(name: str, result: "Evaluation") -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """``tfcr predict``."""
 
+import sys
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated
 
 from tfcr.cli.help import output_option
@@ -40,19 +42,30 @@ def predict(
     names: list[str] = []
     with (
         closing(reading.pieces(data, classifier.training)) as pieces,
-        progress_bar("predicting") as progress,
+        progress_bar(hidden=output is None and sys.stdout.isatty()) as stages,  # the rows go there
         frame_writer(output, "jsonl" if json else "csv") as write,
     ):
+        stages.begin("reading")
+        read, in_all = 0, _size_of_files(data)
         for table, columns in pieces:
             names = names or free_names(table.frame.columns)
             note(table.how)
 
-            def tell(done: int, total: int, before: int = rows) -> None:
-                progress(before + done, before + total)
+            # a table takes about as many bytes in memory as in its file: enough for a progress bar
+            size = int(table.frame.estimated_size())
+
+            def tell(done: int, total: int, before: int = read, size: int = size) -> None:
+                stages.tell("predicting", (before + size * done / total) / max(in_all, before + size))
 
             frame = predict_frame(classifier, table.frame, columns.text, names=names, progress=tell)
             write(frame)
             rows += frame.height
+            read += size
             missing += frame[names[0]].null_count()
     if missing:
         note(f"{missing} of {rows} rows have no text and get no prediction")
+
+
+def _size_of_files(data: list[str]) -> int:
+    """Return the bytes of the files that are read; 0 if they are unknown, as of standard input."""
+    return sum(Path(file).stat().st_size for file in data if Path(file).is_file())

@@ -41,21 +41,23 @@ def train(
     \b
     tfcr train tickets.csv --text subject --text body --label queue -o model
     """
-    from tfcr.evaluation import train_and_measure
+    from tfcr.evaluation import SAVING, train_and_measure
     from tfcr.trained.format import check_writable
 
     check_writable(output)
     if no_cv:
         refuse_given(context, ("folds", "group"), "along with --no-cv, but it is for cross-validation")
     model = training.model(scheme, data[0])
-    corpus = reading.corpus(data)
-    with progress_bar("training") as progress:
+    with progress_bar() as stages:
+        stages.begin("reading")
+        corpus = reading.corpus(data)
         scores, notes = train_and_measure(
-            model, corpus, folds=0 if no_cv else folds, min_class_size=min_class_size, progress=progress
+            model, corpus, folds=0 if no_cv else folds, min_class_size=min_class_size, stages=stages
         )
+        stages.begin(SAVING)
+        model.save(output, scores=scores)
     for line in notes:
         note(line)
-    model.save(output, scores=scores)
     if json:
         print_json({"model": output, "scores": scores, "training": model.training_})
         return
