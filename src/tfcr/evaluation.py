@@ -29,7 +29,7 @@ from tfcr.text.class_counts import check_labels
 from tfcr.text.documents import CountedDocuments
 from tfcr.trained.model import TrainedModel
 
-COUNTING, VECTORS, FIT, SAVING = "counting words", "vectors", "fit", "saving"
+COUNTING, VECTORS, CHECKING, FIT, SAVING = "counting words", "vectors", "counting classes", "fit", "saving"
 """The kinds of stages that a progress bar goes through."""
 CHARACTERS = 5
 """About how many characters of text make a token, with the space."""
@@ -94,6 +94,46 @@ class Evaluation:
         columns = precision_recall_fscore_support(self.labels, self.predicted, labels=classes, zero_division=0)
         rows = zip(classes.tolist(), *(column.tolist() for column in columns), strict=True)
         return [ClassScore(label, p, r, f1, int(n)) for label, p, r, f1, n in rows]
+
+
+def majority_class(result: Evaluation) -> Evaluation | None:
+    """Return the evaluation of always predicting the most frequent class; None if the documents have one class only.
+
+    A classifier that is not better has learned nothing of use.
+    """
+    classes, sizes = np.unique(result.labels, return_counts=True)
+    if len(classes) < 2:
+        return None
+    largest = int(np.argmax(sizes))
+    predicted = np.full_like(result.labels, classes[largest])
+    folds = [result.folds == fold for fold in range(len(result.fold_scores))]
+    scores = tuple(macro_f1_of_labels(result.labels[fold], predicted[fold]) for fold in folds)
+    share = np.full(len(predicted), sizes[largest] / sizes.sum())
+    return Evaluation(result.labels, predicted, share, result.folds, scores)
+
+
+def compare_with_majority(result: Evaluation, *, balanced: bool = False) -> list[str]:
+    """Return what to tell a user whose classifier is no better than always predicting the most frequent class.
+
+    `balanced` is whether classes were given equal weight, which costs accuracy.
+    """
+    trivial = majority_class(result)
+    if trivial is None:
+        return []
+    always = f"that of always predicting {trivial.predicted.tolist()[0]!r}"
+    if result.macro_f1 <= trivial.macro_f1:
+        return [
+            f"macro-F1 {result.macro_f1:.3f} is not above {trivial.macro_f1:.3f}, {always}: the texts tell "
+            "nothing of the classes; are --text and --label the right columns?"
+        ]
+    if result.accuracy <= trivial.accuracy:
+        cause = (
+            "; rare classes count as much as frequent ones: train with --class-weight none for accuracy"
+            if balanced
+            else ""
+        )
+        return [f"accuracy {result.accuracy:.3f} is not above {trivial.accuracy:.3f}, {always}{cause}"]
+    return []
 
 
 @dataclass(frozen=True)
@@ -175,8 +215,10 @@ def prepare(model: TfcrClassifier, corpus: Corpus, stages: Stages | None = None)
     model.check_parameters()
     stages.begin(COUNTING)
     documents = model.count(corpus.texts)
-    stages.begin(VECTORS, "training word2vec" if model.embeddings == IN_DOMAIN else "loading vectors")
+    if _vector_seconds(model, corpus):
+        stages.begin(VECTORS, "training word2vec" if model.embeddings == IN_DOMAIN else "loading vectors")
     embeddings = model.load_embeddings(corpus.texts, stages.count)
+    stages.begin(CHECKING)
     _, kept = count_classes(documents.only_words(), labels, np.ones(len(labels)), model.min_count)
     if embeddings is not None:
         check_coverage(embeddings, kept)
@@ -369,7 +411,12 @@ def train_and_measure(
         part = replace(prepared, documents=prepared.documents.rows(np.array(kept)), labels=prepared.labels[kept])
         result = cross_validate_prepared(model, part, plan.corpus.groups, folds=plan.folds, stages=stages)
         scores = {f"macro-F1, mean of {plan.folds} folds": result.macro_f1, "accuracy": result.accuracy}
-        notes = plan.notes
+        if trivial := majority_class(result):
+            scores |= {
+                "macro-F1 of the most frequent class": trivial.macro_f1,
+                "accuracy of the most frequent class": trivial.accuracy,
+            }
+        notes = (*plan.notes, *compare_with_majority(result, balanced=model.class_weight == "balanced"))
     fit_on(model, prepared, stages)
     columns = {"columns": list(corpus.columns), "label_column": corpus.label_column}
     training = {**model.training_, "data": Path(corpus.name).name, **columns}

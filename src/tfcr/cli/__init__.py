@@ -7,13 +7,14 @@ import logging
 import os
 import sys
 import warnings
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
 from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, predict, train, warmup, words
-from tfcr.cli.help import Command
-from tfcr.cli.output import note
+from tfcr.cli.help import Command, wrong_call
+from tfcr.cli.output import note, say_stopped
 from tfcr.errors import TfcrError
 
 
@@ -67,8 +68,12 @@ def main() -> None:
     logging.getLogger("tfcr").handlers = [_Notes()]
     try:
         status = app(standalone_mode=False)
-    except (TfcrError, typer.TyperException) as error:
-        status = _show_help(error) if type(error).__name__ == "NoArgsIsHelpError" else _refuse(error)
+    except KeyboardInterrupt:  # a second Ctrl-C, while typer handles the first
+        status = INTERRUPTED
+    except TfcrError as error:
+        status = _refuse(error)
+    except typer.TyperException as error:
+        status = _show_help(error) if type(error).__name__ == "NoArgsIsHelpError" else _refuse(wrong_call(error))
     except OSError as error:
         if isinstance(error, BrokenPipeError) or "Broken pipe" in str(error):  # polars sets no errno
             os._exit(1)  # the reader of our output has gone
@@ -77,7 +82,9 @@ def main() -> None:
     except MemoryError:
         status = _refuse("not enough memory; try a smaller file, fewer dimensions, or --blocks own")
     if status == INTERRUPTED:
-        sys.stdout.flush()
+        say_stopped()
+        with suppress(OSError):
+            sys.stdout.flush()
         os._exit(status)  # files are closed by now; do not wait for threads in compiled code
     sys.exit(status if isinstance(status, int) else 0)
 
@@ -93,8 +100,7 @@ def _show_help(error: Any) -> int:
 
 
 def _refuse(error: object) -> int:
-    message = error.format_message() if hasattr(error, "format_message") else str(error)
-    print(f"tfcr: {' '.join(message.split())}", file=sys.stderr)
+    print(f"tfcr: {' '.join(str(error).split())}", file=sys.stderr)
     return 2
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from tfcr.cli.help import output_option
-from tfcr.cli.output import print_table, progress_bar
+from tfcr.cli.output import if_stopped, print_table, progress_bar
 
 QUESTION = "Return the header of the message, or raise an error if it cannot be decoded."
 FOLDS = 3
@@ -34,6 +34,7 @@ def demo(
     )
     paper = {"tokenizer": "words", "random_state": 0}
     models = {scheme: TfcrClassifier.from_preset("paper", scheme=scheme, **paper) for scheme in SCHEMES}
+    if_stopped("no model was saved; to start over, type the same command again")
     with progress_bar() as stages:
         stages.expect(expected_stages(list(models.values()), corpus, FOLDS))
         prepared = prepare(models["tfcr-log"], corpus, stages)

@@ -6,7 +6,7 @@ import typer
 
 from tfcr.cli.help import Command, input_option, model_option, output_option
 from tfcr.cli.options import Again, Data, Json, Place, Reading, with_options
-from tfcr.cli.output import note, print_json, print_table, progress_bar
+from tfcr.cli.output import if_stopped, note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from tfcr.embeddings.pretrained import PretrainedModel
@@ -68,6 +68,7 @@ def fetch(
     """
     from tfcr.embeddings.pretrained import fetch_pretrained
 
+    if_stopped("what was downloaded is kept; to resume, type the same command again")
     with progress_bar(in_bytes=True) as stages:
         file = fetch_pretrained(name, path, again=again, stages=stages, tell=note)
     if json:
@@ -124,6 +125,7 @@ def convert(vectors: Source, output: Output) -> None:
     """
     from tfcr.embeddings import Embeddings
 
+    if_stopped(f"{output} was not written; to start over, type the same command again")
     with progress_bar() as stages:
         stages.begin("loading vectors")
         loaded = Embeddings.load(vectors)
@@ -153,6 +155,7 @@ def train(
     """
     from tfcr.embeddings import Embeddings
 
+    if_stopped(f"{output} was not written; to start over, type the same command again")
     with progress_bar() as stages:
         stages.begin("reading")
         texts = reading.texts(data)

@@ -62,12 +62,13 @@ def evaluate(
     tfcr evaluate model newer-tickets.csv
     """
     from tfcr.data.writers import check_target
+    from tfcr.evaluation import compare_with_majority
     from tfcr.trained.format import is_model
 
     check_target(predictions)
     if is_model(data[0]):
         refuse_given(context, FOR_DATA_ONLY, f"along with the model {data[0]}, which is trained already")
-        corpus, results = _of_model(data[0], reading, data[1:])
+        corpus, results, balanced = _of_model(data[0], reading, data[1:])
     else:
         models = _models(training, scheme or [], data[0])
         with progress_bar() as stages:
@@ -75,15 +76,20 @@ def evaluate(
             corpus, results = _cross_validated(
                 models, reading.corpus(data), folds, min_class_size, training.seed, stages
             )
+        balanced = all(model.class_weight == "balanced" for model in models.values())
     if predictions:
         _write_predictions(predictions, corpus, results)
     if json:
         print_json([_summary(name, result) for name, result in results.items()])
     else:
         _print(results, "scheme" if scheme else "preset")
+    best = max(results.values(), key=lambda result: result.macro_f1)
+    for line in compare_with_majority(best, balanced=balanced):
+        note(line)
 
 
-def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, dict[str, Evaluation]]":
+def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, dict[str, Evaluation], bool]":
+    """Return the documents, the evaluation, and whether the model gives classes equal weight."""
     from tfcr.errors import InputError
     from tfcr.evaluation import evaluate as evaluate_model
     from tfcr.trained.model import TrainedModel
@@ -95,7 +101,8 @@ def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, di
         stages.begin("reading")
         corpus = reading.corpus(data, model.training)
         stages.begin("predicting")
-        return corpus, {path: evaluate_model(model, corpus)}
+        result = evaluate_model(model, corpus)
+    return corpus, {path: result}, model.settings.get("class_weight") == "balanced"
 
 
 def _models(training: Training, schemes: list[str], dataset: str) -> "dict[str, TfcrClassifier]":
@@ -127,6 +134,14 @@ def _cross_validated(
 
 
 def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
+    from tfcr.evaluation import majority_class
+
+    trivial = majority_class(result)
+    most_frequent = trivial and {
+        "label": trivial.predicted.tolist()[0],
+        "macro_f1": trivial.macro_f1,
+        "accuracy": trivial.accuracy,
+    }
     return {
         "name": name,
         "macro_f1": result.macro_f1,
@@ -134,22 +149,27 @@ def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
         "macro_f1_pooled": result.pooled_macro_f1,
         "accuracy": result.accuracy,
         "folds": list(result.fold_scores),
+        "most_frequent_class": most_frequent,
         "classes": [vars(score) for score in result.per_class()],
     }
 
 
 def _print(results: "dict[str, Evaluation]", kind: str) -> None:
+    from tfcr.evaluation import majority_class
+
     if len(results) == 1:
         result = next(iter(results.values()))
         rows = [(s.label, s.precision, s.recall, s.f1, s.documents) for s in result.per_class()]
         print_table(("class", "precision", "recall", "F1", "documents"), rows)
         print()
-    folds = len(next(iter(results.values())).fold_scores)
-    if folds == 1:
-        print_table(("", "macro-F1", "accuracy"), [(name, r.macro_f1, r.accuracy) for name, r in results.items()])
+    first = next(iter(results.values()))
+    trivial = majority_class(first)
+    shown = results if trivial is None else {**results, f"(always {trivial.predicted.tolist()[0]})": trivial}
+    if len(first.fold_scores) == 1:
+        print_table(("", "macro-F1", "accuracy"), [(name, r.macro_f1, r.accuracy) for name, r in shown.items()])
         return
     names = (kind, "macro-F1, mean of folds", "std", "pooled", "accuracy")
-    rows_of = [(name, r.macro_f1, r.std, r.pooled_macro_f1, r.accuracy) for name, r in results.items()]
+    rows_of = [(name, r.macro_f1, r.std, r.pooled_macro_f1, r.accuracy) for name, r in shown.items()]
     print_table(names, rows_of)
 
 

@@ -13,6 +13,19 @@ BETWEEN_NOTES = 60.0
 """Seconds between two progress notes if standard error is no terminal."""
 
 
+_kept = ["nothing was written; to start over, type the same command again"]
+
+
+def if_stopped(text: str) -> None:
+    """Set what Ctrl-C says from now on: what is kept, and how to go on."""
+    _kept[0] = text
+
+
+def say_stopped() -> None:
+    """Say what is kept after Ctrl-C."""
+    print(f"tfcr: stopped: {_kept[0]}", file=sys.stderr, flush=True)
+
+
 def note(text: str) -> None:
     """Print a note to standard error."""
     for line in text.splitlines():
@@ -78,9 +91,7 @@ def _moving_bar(stages: Stages, *, in_bytes: bool) -> Iterator[None]:
                 # rich shows a bar of unknown length as a moving light
                 total = None if stages.seconds_left() is None else 1.0
                 shown = standing(stages, in_bytes=in_bytes)
-                self.update(
-                    task.id, description=stages.name, completed=stages.fraction(), total=total, standing=shown
-                )
+                self.update(task.id, description=stages.name, completed=stages.fraction(), total=total, standing=shown)
             return super().get_renderables()
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[standing]}"))
@@ -110,6 +121,8 @@ def _notes_now_and_then(stages: Stages) -> Iterator[None]:
 
 def standing(stages: Stages, *, in_bytes: bool = False) -> str:
     """Return the percentage done, the bytes if they count, and the time left, as far as they are known."""
+    if stages.finished:
+        return "100 %"
     left = stages.seconds_left()
     parts = [] if left is None else [f"{int(100 * stages.fraction())} %"]
     if in_bytes and stages.counted:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from tfcr.cli.help import output_option
 from tfcr.cli.options import Data, Model, Reading, with_options
-from tfcr.cli.output import note, progress_bar
+from tfcr.cli.output import if_stopped, note, progress_bar
 
 
 @with_options
@@ -38,6 +38,8 @@ def predict(
 
     check_target(output)
     classifier = TrainedModel.load(model)
+    unfinished = f"{output} was not written" if output else "the rows printed so far are not all"
+    if_stopped(f"{unfinished}; to start over, type the same command again")
     rows = missing = 0
     names: list[str] = []
     with (

@@ -16,7 +16,7 @@ from tfcr.cli.options import (
     refuse_given,
     with_options,
 )
-from tfcr.cli.output import note, print_json, print_table, progress_bar
+from tfcr.cli.output import if_stopped, note, print_json, print_table, progress_bar
 
 
 @with_options
@@ -48,6 +48,7 @@ def train(
     if no_cv:
         refuse_given(context, ("folds", "group"), "along with --no-cv, but it is for cross-validation")
     model = training.model(scheme, data[0])
+    if_stopped(f"no model was saved to {output}; to start over, type the same command again")
     with progress_bar() as stages:
         stages.begin("reading")
         corpus = reading.corpus(data)
@@ -56,6 +57,7 @@ def train(
         )
         stages.begin(SAVING)
         model.save(output, scores=scores)
+        if_stopped(f"the model is saved in {output}")
     for line in notes:
         note(line)
     if json:

@@ -12,8 +12,8 @@ Tell = Callable[[str, float], None]
 
 MOST = 0.99
 """The largest fraction before the end: no estimate is exact."""
-LATE = 0.25
-"""A stage that takes longer than expected is thought to take this much longer still, as a fraction of its time."""
+LATE = 1.0
+"""A stage that takes longer than expected is thought to take as long again, times this."""
 BYTES_PER_SECOND = 1e7
 """The expected speed of a download."""
 
