@@ -110,7 +110,7 @@ def _notes_now_and_then(stages: Stages) -> Iterator[None]:
         while not ended.wait(BETWEEN_NOTES):
             note(", ".join(filter(None, (stages.name, standing(stages)))))
 
-    thread = Thread(target=tell, daemon=True)
+    thread = Thread(target=tell, name="tell", daemon=True)
     thread.start()
     try:
         yield

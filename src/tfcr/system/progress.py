@@ -12,8 +12,10 @@ Tell = Callable[[str, float], None]
 
 MOST = 0.99
 """The largest fraction before the end: no estimate is exact."""
-LATE = 1.0
-"""A stage that takes longer than expected is thought to take as long again, times this."""
+LEAST = 0.1
+"""What is left of a stage that is not over, at the least, as a fraction of its time so far."""
+MOST_SLOWER = 3.0
+"""How much slower or faster than expected stages of one kind make those of another."""
 BYTES_PER_SECOND = 1e7
 """The expected speed of a download."""
 
@@ -22,8 +24,9 @@ class Stages:
     """The stages of a command, and how much of the whole is done.
 
     Each stage has an expected time. What is left is the sum over the stages to come, corrected by how long stages of
-    the same kind have taken so far. The fraction moves from where it is towards 1 at the pace that reaches 1 when
-    nothing is left: so a wrong estimate changes its pace, but it never goes backwards and is 1 only at the end.
+    the same kind have taken so far, or if there was none, by how long all have. The fraction moves from where it is
+    towards 1 at the pace that reaches 1 when nothing is left: so a wrong estimate changes its pace, but it never goes
+    backwards and is 1 only at the end.
 
     Attributes
     ----------
@@ -66,7 +69,6 @@ class Stages:
     def begin(self, kind: str, name: str = "") -> None:
         """Begin the next stage of a kind; those expected before it are over, or are left out."""
         with self._lock:
-            self.fraction()
             now = self._clock()
             self._end_stage(now)
             kinds = [each for each, _ in self._to_come]
@@ -80,7 +82,6 @@ class Stages:
     def tell(self, name: str, fraction: float) -> None:
         """Report what is done next within the stage, and the fraction of the stage done so far."""
         with self._lock:
-            self.fraction()
             if name:
                 self.name = name
             now = self._clock()
@@ -110,7 +111,8 @@ class Stages:
             if not self._left and not self._to_come:
                 return None
             since = self._clock() - self._left_at
-            of_stage = max(self._left - since, LATE * since)
+            # a stage that is late by some seconds is thought to need as many more
+            of_stage = max(abs(self._left - since), LEAST * since)
             return of_stage + sum(self._corrected(kind, seconds) for kind, seconds in self._to_come)
 
     def fraction(self) -> float:
@@ -126,8 +128,11 @@ class Stages:
             return 1.0 if self.finished else min(self._shown, MOST)
 
     def _corrected(self, kind: str, seconds: float) -> float:
-        taken, expected = self._taken.get(kind, (1.0, 1.0))
-        return seconds * taken / expected
+        if kind in self._taken:
+            taken, expected = self._taken[kind]
+            return seconds * taken / expected
+        taken, expected = map(sum, zip((1.0, 1.0), *self._taken.values(), strict=True))
+        return seconds * min(max(taken / expected, 1 / MOST_SLOWER), MOST_SLOWER)  # the machine may be slow, or busy
 
     def _end_stage(self, now: float) -> None:
         """Remember how long the stage took, for those of the same kind."""

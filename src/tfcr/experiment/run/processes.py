@@ -4,6 +4,7 @@ Processes are spawned, so that no lock or thread of the parent is copied. They s
 of the threads. They end with their parent, however that ends. With one process, tasks run in the parent itself.
 """
 
+import logging
 import multiprocessing
 import os
 import re
@@ -241,12 +242,25 @@ def _serve(connection: Connection) -> None:
     """Do the tasks that come, until the parent goes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    logging.getLogger("tfcr").handlers = [_Sent(connection)]
     while True:
         try:
             task = connection.recv()
         except (EOFError, OSError):
             return
         _do(task, connection)
+
+
+class _Sent(logging.Handler):
+    """Sends what is logged to the parent, which shows it as it shows all notes."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__()
+        self.connection = connection
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        self.connection.send(Note(text, text))
 
 
 def _do(task: Task, connection: Connection) -> None:
