@@ -109,6 +109,11 @@ def test_the_most_frequent_class_is_the_bar_to_pass() -> None:
     assert trivial.accuracy == pytest.approx(4 / 6)
     [comment] = compare_with_majority(useless)
     assert comment.startswith("macro-F1 0.400 is not above 0.400, that of always predicting 'a'")
+    assert comment.endswith("6 documents are few to learn from; label more")
+    many = Evaluation(
+        np.repeat(labels, 10), np.repeat(useless.predicted, 10), np.ones(60), np.repeat(folds, 10), (0.4,)
+    )
+    assert compare_with_majority(many)[0].endswith("are --text and --label the right columns?")
     fair = Evaluation(labels, np.array(list("abbabb")), np.ones(6), folds, (0.6, 0.7))
     [comment] = compare_with_majority(fair, balanced=True)
     assert comment.endswith("train with --class-weight none for accuracy")
@@ -131,6 +136,9 @@ def test_folds_that_cannot_be() -> None:
     plan = plan_folds(corpus, 5)
     assert (plan.folds, len(plan.corpus)) == (3, 6)
     assert "1 classes with fewer than 2 documents are left out: z (1)" in plan.notes
+    assert plan.notes[1] == "the class 'x' has 3 documents: 3 folds instead of 5"  # there is no other choice
+    three = Corpus(list("abcdefgh"), list("xxxyyyzz"))
+    assert plan_folds(three, 3).notes[0].endswith("(--min-class-size 3 leaves such classes out instead)")
     with pytest.raises(InputError, match="found 1 folds; expected at least 2"):
         plan_folds(corpus, 1)
     with pytest.raises(InputError, match="found 0 classes with enough documents"):

@@ -31,6 +31,8 @@ from tfcr.trained.model import TrainedModel
 
 COUNTING, VECTORS, CHECKING, FIT, SAVING = "counting words", "vectors", "counting classes", "fit", "saving"
 """The kinds of stages that a progress bar goes through."""
+FEW_DOCUMENTS = 20
+"""With fewer documents per class, a bad score may be due to that."""
 CHARACTERS = 5
 """About how many characters of text make a token, with the space."""
 
@@ -122,10 +124,14 @@ def compare_with_majority(result: Evaluation, *, balanced: bool = False) -> list
         return []
     always = f"that of always predicting {trivial.predicted.tolist()[0]!r}"
     if result.macro_f1 <= trivial.macro_f1:
-        return [
-            f"macro-F1 {result.macro_f1:.3f} is not above {trivial.macro_f1:.3f}, {always}: the texts tell "
-            "nothing of the classes; are --text and --label the right columns?"
-        ]
+        n_documents = len(result.labels)
+        few = n_documents < FEW_DOCUMENTS * len(np.unique(result.labels))
+        cause = (
+            f"{n_documents} documents are few to learn from; label more"
+            if few
+            else "the texts tell nothing of the classes; are --text and --label the right columns?"
+        )
+        return [f"macro-F1 {result.macro_f1:.3f} is not above {trivial.macro_f1:.3f}, {always}: {cause}"]
     if result.accuracy <= trivial.accuracy:
         cause = (
             "; rare classes count as much as frequent ones: train with --class-weight none for accuracy"
@@ -178,9 +184,10 @@ def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> FoldPl
         )
     rarest = min(sizes, key=lambda label: sizes[label])
     if sizes[rarest] < folds:
+        enough = sum(size >= folds for size in sizes.values())
+        other = f" (--min-class-size {folds} leaves such classes out instead)" if enough >= 2 else ""
         notes.append(
-            f"the class {rarest!r} has {sizes[rarest]} documents: {sizes[rarest]} folds instead of {folds} "
-            f"(--min-class-size {folds} leaves such classes out instead)"
+            f"the class {rarest!r} has {sizes[rarest]} documents: {sizes[rarest]} folds instead of {folds}{other}"
         )
         folds = sizes[rarest]
     return FoldPlan(corpus, folds, tuple(notes))

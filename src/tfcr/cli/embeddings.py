@@ -124,7 +124,9 @@ def convert(vectors: Source, output: Output) -> None:
     tfcr embeddings convert glove.6B.100d.txt -o glove.bin
     """
     from tfcr.embeddings import Embeddings
+    from tfcr.embeddings.formats import check_target
 
+    check_target(output)
     if_stopped(f"{output} was not written; to start over, type the same command again")
     with progress_bar() as stages:
         stages.begin("loading vectors")
@@ -154,7 +156,9 @@ def train(
     tfcr embeddings train tickets.csv --text body -o tickets.vec
     """
     from tfcr.embeddings import Embeddings
+    from tfcr.embeddings.formats import check_target
 
+    check_target(output)
     if_stopped(f"{output} was not written; to start over, type the same command again")
     with progress_bar() as stages:
         stages.begin("reading")
