@@ -1,5 +1,8 @@
 """Cross-validation against scikit-learn's, and folds that had to be changed."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,9 +12,20 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from tests.conftest import plain_classifier, random_corpus
 from tfcr import Embeddings, TfcrClassifier
 from tfcr.data import Corpus
-from tfcr.errors import InputError
-from tfcr.evaluation import compare, cross_validate, evaluate, plan_folds, prepare, train_and_measure
+from tfcr.errors import CorpusWarning, InputError
+from tfcr.evaluation import (
+    Evaluation,
+    compare,
+    compare_with_majority,
+    cross_validate,
+    evaluate,
+    majority_class,
+    plan_folds,
+    prepare,
+    train_and_measure,
+)
 from tfcr.predict_table import predict_frame
+from tfcr.system.progress import Stages
 
 
 def test_cross_validation_is_scikit_learns(corpus: Corpus, vectors: Embeddings) -> None:
@@ -32,12 +46,81 @@ def test_cross_validation_is_scikit_learns(corpus: Corpus, vectors: Embeddings) 
     assert sum(score.documents for score in ours.per_class()) == 120
 
 
+class Named(Stages):
+    """Stages that remember the names of those that were begun, and what was expected."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.expected: list[str] = []
+
+    def expect(self, stages: Iterable[tuple[str, float]]) -> None:
+        planned = list(stages)
+        self.expected = [kind for kind, seconds in planned if seconds]
+        super().expect(planned)
+
+    def begin(self, kind: str, name: str = "") -> None:
+        super().begin(kind, name)
+        self.names.append(self.name)
+
+
 def test_comparing_shows_progress_over_all(corpus: Corpus, vectors: Embeddings) -> None:
-    seen: list[tuple[int, int]] = []
+    stages = Named()
     models = {name: plain_classifier(embeddings=vectors, scheme=name) for name in ("none", "tfcr")}
-    results = compare(models, corpus, folds=2, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]  # loaded vectors take no time
+    results = compare(models, corpus, folds=2, stages=stages)
+    folds = ["none, fold 1 of 2", "none, fold 2 of 2", "tfcr, fold 1 of 2", "tfcr, fold 2 of 2"]
+    assert stages.names == ["counting words", "counting classes", *folds]  # loaded vectors take no time
+    assert stages.expected == ["counting words", "fit", "fit", "fit", "fit"]
     assert results["none"].macro_f1 < results["tfcr"].macro_f1
+
+
+@pytest.mark.parametrize("n_folds", [0, 3])
+def test_training_expects_what_it_does(n_folds: int, corpus: Corpus) -> None:
+    stages = Named()
+    model = TfcrClassifier(dimensions=4, random_state=0)
+    train_and_measure(model, corpus, folds=n_folds, stages=stages)
+    assert stages.expected == ["counting words", "vectors", *["fit"] * (n_folds + 1), "saving"]
+    folds = [f"fold {number + 1} of {n_folds}" for number in range(n_folds)]
+    expected = ["counting words", "training word2vec", "counting classes", *folds, "all documents"]
+    assert stages.names == expected
+
+
+def test_a_corpus_is_warned_of_once(corpus: Corpus) -> None:
+    vectors = Embeddings.from_arrays(["common0", "common1"], [[1.0, 0.0], [0.0, 1.0]])
+    texts = ["…", *corpus.texts[1:]]
+    model = plain_classifier(embeddings=vectors)
+    for run in (cross_validate, train_and_measure):
+        with pytest.warns(CorpusWarning) as caught:
+            run(model, replace(corpus, texts=texts), folds=3)
+        messages = sorted(str(warning.message) for warning in caught)
+        assert len(messages) == 2, messages
+        assert messages[0].startswith("1 of 120 texts contain no words, the first is number 0")
+        assert "of the tokens" in messages[1]
+
+
+def test_the_most_frequent_class_is_the_bar_to_pass() -> None:
+    labels = np.array(list("aaaabb"))
+    folds = np.array([0, 0, 1, 1, 0, 1])
+    useless = Evaluation(labels, np.array(list("abaaaa")), np.ones(6), folds, (0.4, 0.4))
+    trivial = majority_class(useless)
+    assert trivial is not None
+    assert trivial.predicted.tolist() == ["a"] * 6
+    assert trivial.macro_f1 == pytest.approx(0.4)  # F1 of a is .8, of b 0
+    assert trivial.accuracy == pytest.approx(4 / 6)
+    [comment] = compare_with_majority(useless)
+    assert comment.startswith("macro-F1 0.400 is not above 0.400, that of always predicting 'a'")
+    assert comment.endswith("6 documents are few to learn from; label more")
+    many = Evaluation(
+        np.repeat(labels, 10), np.repeat(useless.predicted, 10), np.ones(60), np.repeat(folds, 10), (0.4,)
+    )
+    assert compare_with_majority(many)[0].endswith("are --text and --label the right columns?")
+    fair = Evaluation(labels, np.array(list("abbabb")), np.ones(6), folds, (0.6, 0.7))
+    [comment] = compare_with_majority(fair, balanced=True)
+    assert comment.endswith("train with --class-weight none for accuracy")
+    assert "--class-weight" not in compare_with_majority(fair)[0]
+    assert compare_with_majority(Evaluation(labels, labels, np.ones(6), folds, (1.0, 1.0))) == []
+    one = Evaluation(labels[:2], labels[:2], np.ones(2), folds[:2], (1.0,))
+    assert (majority_class(one), compare_with_majority(one)) == (None, [])
 
 
 def test_models_of_different_parts_are_compared_each_on_what_it_needs(vectors: Embeddings) -> None:
@@ -53,6 +136,9 @@ def test_folds_that_cannot_be() -> None:
     plan = plan_folds(corpus, 5)
     assert (plan.folds, len(plan.corpus)) == (3, 6)
     assert "1 classes with fewer than 2 documents are left out: z (1)" in plan.notes
+    assert plan.notes[1] == "the class 'x' has 3 documents: 3 folds instead of 5"  # there is no other choice
+    three = Corpus(list("abcdefgh"), list("xxxyyyzz"))
+    assert plan_folds(three, 3).notes[0].endswith("(--min-class-size 3 leaves such classes out instead)")
     with pytest.raises(InputError, match="found folds=1; expected a whole number from 2"):
         plan_folds(corpus, 1)
     with pytest.raises(InputError, match="found 0 classes with enough documents"):
@@ -64,7 +150,9 @@ def test_training_measures_what_it_saves(corpus: Corpus, vectors: Embeddings) ->
     rare = Corpus([*corpus.texts, "w0_1 rare"], [*corpus.labels, "rare"], name="some/where.csv", columns=("text",))
     scores, notes = train_and_measure(model, rare, folds=3)
     assert "rare (1)" in notes[0]
-    assert list(scores) == ["macro-F1, mean of 3 folds", "accuracy"]
+    of_most_frequent = ["macro-F1 of the most frequent class", "accuracy of the most frequent class"]
+    assert list(scores) == ["macro-F1, mean of 3 folds", "accuracy", *of_most_frequent]
+    assert scores[of_most_frequent[1]] == pytest.approx(1 / 3)
     assert "rare" in model.classes_
     assert model.training_["data"] == "where.csv"
     assert train_and_measure(model, rare, folds=0, min_class_size=2)[0] == {}

@@ -25,7 +25,7 @@ from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.hardware import check_fits, memory_limit
 from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag
-from tfcr.system.progress import Progress
+from tfcr.system.progress import Progress, Tell
 from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
@@ -51,6 +51,8 @@ PARAMETERS = (
     flag("warm_start"),
 )
 """What the numbers among the parameters may be; names are looked up in their tables."""
+FITTING = 0.9
+"""About what fraction of the time of `fit_counted` goes into fitting the parts; the rest makes the word table."""
 
 
 class TfcrClassifier(ClassifierMixin, BaseEstimator):
@@ -214,6 +216,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         labels: Labels,
         sample_weight: NDArray[np.float64],
         embeddings: Embeddings | None,
+        tell: Tell = lambda name, fraction: None,
     ) -> "TfcrClassifier":
         """Learn from documents that are counted already; every weight is above 0."""
         self.check_parameters()
@@ -228,7 +231,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             max_memory=memory_limit(self.max_memory),
             start=self._last_solution(counts.classes),
             seed=self._seed(),
+            tell=lambda name, fraction: tell(name, fraction * FITTING),
         )
+        tell("building the word table", FITTING)
         seen = documents if stacked.uses_bigrams else documents.only_words()
         table = collapse(seen, sample_weight, stacked.blocks, stacked.fitted)
         self._solution = stacked.fitted if self.warm_start else None
@@ -383,6 +388,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 heads=self._heads(part.strengths),
                 uses_bigrams=part.uses_bigrams,
                 cross_fit=self.cross_fit if part.supervised else 0,
+                cost=part.cost,
             )
             for name, part in rows.items()
         ]

@@ -12,6 +12,7 @@ TfcrError
 └── MissingExtraError (ImportError)
 
 TfcrWarning (UserWarning)         the work goes on, but the user should know
+└── CorpusWarning                 about texts and vectors as a whole: once is enough, even if there are folds
 
 A message says what was found, what was expected, and what to type next.
 """
@@ -71,6 +72,10 @@ class MissingExtraError(TfcrError, ImportError):
 
 class TfcrWarning(UserWarning):
     """The work goes on, but the user should know."""
+
+
+class CorpusWarning(TfcrWarning):
+    """Texts or vectors as a whole are not what they should be; to be told once, even if there are folds."""
 
 
 def look_up(table: Mapping[str, T], name: str, kind: str) -> T:

@@ -1,7 +1,10 @@
 """How good a classifier is: cross-validation, and scores of a trained model on labelled texts."""
 
+import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +15,18 @@ from sklearn.base import clone
 from sklearn.metrics import precision_recall_fscore_support
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from tfcr.classifier import TfcrClassifier
+from tfcr.classifier import FITTING, TfcrClassifier
 from tfcr.data import Corpus
 from tfcr.data.labels import spelling_key
 from tfcr.decision import macro_f1_of_labels
 from tfcr.embeddings import Embeddings, embeddings_key
-from tfcr.errors import InputError
-from tfcr.features.checks import check_classes
+from tfcr.embeddings.pretrained import IN_DOMAIN
+from tfcr.errors import CorpusWarning, InputError
+from tfcr.features.checks import check_classes, check_coverage, count_classes
+from tfcr.features.parts import PARTS
+from tfcr.heads.stacking import expected_fits
 from tfcr.system.parameters import FOLDS, SEED, whole, zero_or
-from tfcr.system.progress import Progress
+from tfcr.system.progress import Stages, Tell
 from tfcr.text.class_counts import check_labels
 from tfcr.text.documents import CountedDocuments
 from tfcr.trained.model import TrainedModel
@@ -28,6 +34,13 @@ from tfcr.trained.seen import Seen
 
 MIN_CLASS_SIZE = whole("min_class_size", 0, 10**9)
 MEASURED_FOLDS = zero_or(FOLDS)
+
+COUNTING, VECTORS, CHECKING, FIT, SAVING = "counting words", "vectors", "counting classes", "fit", "saving"
+"""The kinds of stages that a progress bar goes through."""
+FEW_DOCUMENTS = 20
+"""With fewer documents per class, a bad score may be due to that."""
+CHARACTERS = 5
+"""About how many characters of text make a token, with the space."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +107,50 @@ class Evaluation:
         return [ClassScore(label, p, r, f1, int(n)) for label, p, r, f1, n in rows]
 
 
+def majority_class(result: Evaluation) -> Evaluation | None:
+    """Return the evaluation of always predicting the most frequent class; None if the documents have one class only.
+
+    A classifier that is not better has learned nothing of use.
+    """
+    classes, sizes = np.unique(result.labels, return_counts=True)
+    if len(classes) < 2:
+        return None
+    largest = int(np.argmax(sizes))
+    predicted = np.full_like(result.labels, classes[largest])
+    folds = [result.folds == fold for fold in range(len(result.fold_scores))]
+    scores = tuple(macro_f1_of_labels(result.labels[fold], predicted[fold]) for fold in folds)
+    share = np.full(len(predicted), sizes[largest] / sizes.sum())
+    return Evaluation(result.labels, predicted, share, result.folds, scores)
+
+
+def compare_with_majority(result: Evaluation, *, balanced: bool = False) -> list[str]:
+    """Return what to tell a user whose classifier is no better than always predicting the most frequent class.
+
+    `balanced` is whether classes were given equal weight, which costs accuracy.
+    """
+    trivial = majority_class(result)
+    if trivial is None:
+        return []
+    always = f"that of always predicting {trivial.predicted.tolist()[0]!r}"
+    if result.macro_f1 <= trivial.macro_f1:
+        n_documents = len(result.labels)
+        few = n_documents < FEW_DOCUMENTS * len(np.unique(result.labels))
+        cause = (
+            f"{n_documents} documents are few to learn from; label more"
+            if few
+            else "the texts tell nothing of the classes; are --text and --label the right columns?"
+        )
+        return [f"macro-F1 {result.macro_f1:.3f} is not above {trivial.macro_f1:.3f}, {always}: {cause}"]
+    if result.accuracy <= trivial.accuracy:
+        cause = (
+            "; rare classes count as much as frequent ones: train with --class-weight none for accuracy"
+            if balanced
+            else ""
+        )
+        return [f"accuracy {result.accuracy:.3f} is not above {trivial.accuracy:.3f}, {always}{cause}"]
+    return []
+
+
 @dataclass(frozen=True)
 class FoldPlan:
     """A corpus that can be split into this many folds, and notes on what was changed for it."""
@@ -136,9 +193,10 @@ def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> FoldPl
         )
     rarest = min(sizes, key=lambda label: sizes[label])
     if sizes[rarest] < folds:
+        enough = sum(size >= folds for size in sizes.values())
+        other = f" (--min-class-size {folds} leaves such classes out instead)" if enough >= 2 else ""
         notes.append(
-            f"the class {rarest!r} has {sizes[rarest]} documents: {sizes[rarest]} folds instead of {folds} "
-            f"(--min-class-size {folds} leaves such classes out instead)"
+            f"the class {rarest!r} has {sizes[rarest]} documents: {sizes[rarest]} folds instead of {folds}{other}"
         )
         folds = sizes[rarest]
     return FoldPlan(corpus, folds, tuple(notes))
@@ -163,26 +221,43 @@ class Prepared:
     needs: Hashable
 
 
-def prepare(model: TfcrClassifier, corpus: Corpus, progress: Progress | None = None) -> Prepared:
-    """Count the words and load or train the vectors once.
+def prepare(model: TfcrClassifier, corpus: Corpus, stages: Stages | None = None) -> Prepared:
+    """Count the words and load or train the vectors once; warn here, for all folds, of what both lack.
 
     In-domain word2vec sees the texts of all folds, without their labels, as in the paper.
     """
+    stages = stages or Stages()
     labels = check_labels(corpus.labels, len(corpus))
     model.check_parameters()
+    stages.begin(COUNTING)
     documents = model.count(corpus.texts)
-    return Prepared(documents, labels, model.load_embeddings(corpus.texts, progress), _needs(model))
+    if _vector_seconds(model, corpus):
+        stages.begin(VECTORS, "training word2vec" if model.embeddings == IN_DOMAIN else "loading vectors")
+    embeddings = model.load_embeddings(corpus.texts, stages.count)
+    stages.begin(CHECKING)
+    _, kept = count_classes(documents.only_words(), labels, np.ones(len(labels)), model.min_count)
+    if embeddings is not None:
+        check_coverage(embeddings, kept)
+    return Prepared(documents, labels, embeddings, _needs(model))
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    """Leave out the warnings that `prepare` has given for the whole corpus."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorpusWarning)
+        yield
 
 
 def cross_validate(
-    model: TfcrClassifier, corpus: Corpus, *, folds: int = 10, seed: int = 0, progress: Progress | None = None
+    model: TfcrClassifier, corpus: Corpus, *, folds: int = 10, seed: int = 0, stages: Stages | None = None
 ) -> Evaluation:
     """Test on each fold after training on the others.
 
     Folds are stratified, shuffled and seeded; documents of one group stay together.
     """
     return cross_validate_prepared(
-        model, prepare(model, corpus), corpus.groups, folds=folds, seed=seed, progress=progress
+        model, prepare(model, corpus, stages), corpus.groups, folds=folds, seed=seed, stages=stages
     )
 
 
@@ -193,9 +268,11 @@ def cross_validate_prepared(
     *,
     folds: int = 10,
     seed: int = 0,
-    progress: Progress | None = None,
+    stages: Stages | None = None,
+    name: str = "",
 ) -> Evaluation:
-    """Cross-validate on documents that are counted already."""
+    """Cross-validate on documents that are counted already; `name` is shown if it is one of several classifiers."""
+    stages = stages or Stages()
     labels = prepared.labels
     predicted = np.empty_like(labels)
     probabilities = np.zeros(len(labels))
@@ -203,14 +280,15 @@ def cross_validate_prepared(
     scores = []
     for number, (train, test) in enumerate(splits(labels, groups, folds, seed)):
         fitted = clone(model)
-        fitted.fit_counted(prepared.documents.rows(train), labels[train], np.ones(len(train)), prepared.embeddings)
+        tell = _begin_fit(stages, f"{name}fold {number + 1} of {folds}")
+        with _warned():
+            rows = prepared.documents.rows(train)
+            fitted.fit_counted(rows, labels[train], np.ones(len(train)), prepared.embeddings, tell)
         decision = fitted.model_.decision
         found = fitted.model_.score_counted(prepared.documents.rows(test))
         predicted[test], probabilities[test] = decision.labels(found), decision.probabilities(found).max(axis=1)
         tested[test] = number
         scores.append(macro_f1_of_labels(labels[test], predicted[test]))
-        if progress is not None:
-            progress(number + 1, folds)
     return Evaluation(labels, predicted, probabilities, tested, tuple(scores))
 
 
@@ -238,7 +316,7 @@ def compare(
     *,
     folds: int = 10,
     seed: int = 0,
-    progress: Progress | None = None,
+    stages: Stages | None = None,
     prepared: Prepared | None = None,
 ) -> dict[str, Evaluation]:
     """Cross-validate several classifiers on the same folds; those with the same counts and vectors share them.
@@ -249,14 +327,15 @@ def compare(
     for model in models.values():
         model.check_parameters()
     ready = {} if prepared is None else {prepared.needs: prepared}
+    stages = stages or Stages()
+    stages.expect(expected_stages(list(models.values()), corpus, folds, set(ready)))
     for name, model in models.items():
         needs = _needs(model)
         if needs not in ready:
-            ready[needs] = prepare(model, corpus, progress)
-        before = len(results) * folds
-        step = None if progress is None else _shifted(progress, before, len(models) * folds)
+            ready[needs] = prepare(model, corpus, stages)
+        shown = f"{name}, " if len(models) > 1 else ""
         results[name] = cross_validate_prepared(
-            model, ready[needs], corpus.groups, folds=folds, seed=seed, progress=step
+            model, ready[needs], corpus.groups, folds=folds, seed=seed, stages=stages, name=shown
         )
     return results
 
@@ -268,13 +347,57 @@ def _needs(model: TfcrClassifier) -> Hashable:
     return model.tokenizer, model.uses_bigrams, vectors
 
 
-def _shifted(progress: Progress, before: int, total: int) -> Progress:
-    return lambda done, _: progress(before + done, total)
+# how long it will take --------------------------------------------------------------------------------------------
 
 
-def fit_on(model: TfcrClassifier, prepared: Prepared) -> TfcrClassifier:
+def _begin_fit(stages: Stages, name: str) -> Tell:
+    """Begin the stage of a fit, and return how the fit tells of its steps."""
+    stages.begin(FIT, name)
+    return lambda step, fraction: stages.tell(f"{name}: {step}", fraction)
+
+
+def expected_stages(
+    models: Sequence[TfcrClassifier], corpus: Corpus, folds: int, ready: AbstractSet[Hashable] = frozenset()
+) -> list[tuple[str, float]]:
+    """Return the stages of cross-validating models, with rough seconds; counts and vectors may be ready."""
+    known = set(ready)
+    stages = []
+    for model in models:
+        if _needs(model) not in known:
+            known.add(_needs(model))
+            stages += [(COUNTING, 1 + 0.3 * _million_tokens(corpus)), (VECTORS, _vector_seconds(model, corpus))]
+        stages += [(FIT, _fit_seconds(model, corpus) * (1 - 1 / folds)) for _ in range(folds)]
+    return stages
+
+
+def _million_tokens(corpus: Corpus) -> float:
+    return sum(map(len, corpus.texts)) / CHARACTERS / 1e6
+
+
+def _vector_seconds(model: TfcrClassifier, corpus: Corpus) -> float:
+    if not model.uses_vectors or model.embeddings is None or isinstance(model.embeddings, Embeddings):
+        return 0.0
+    if model.embeddings == IN_DOMAIN:
+        return 1 + 18 * _million_tokens(corpus) * model.dimensions / 100
+    return 1.0  # a file that was used before opens at once; others are rare
+
+
+def _fit_seconds(model: TfcrClassifier, corpus: Corpus) -> float:
+    # measured on two processors: a fit of the part words took .2 s for .35 million tokens of 4 classes (agnews), and
+    # 4 s for 8 million of 20 (20ng)
+    of_words = 0.15 + 0.02 * _million_tokens(corpus) * len(set(corpus.labels))
+    rows = [PARTS[name] for name in model.parts if model.embeddings is not None or not PARTS[name].needs_vectors]
+    heads = [len(row.strengths) if model.C is None else 1 for row in rows]
+    fits = [expected_fits(len(corpus), len(rows), n_heads) for n_heads in heads]
+    return of_words * sum(row.cost * n_fits for row, n_fits in zip(rows, fits, strict=True)) / FITTING
+
+
+def fit_on(model: TfcrClassifier, prepared: Prepared, stages: Stages | None = None) -> TfcrClassifier:
     """Train on all documents."""
-    return model.fit_counted(prepared.documents, prepared.labels, np.ones(len(prepared.labels)), prepared.embeddings)
+    tell = _begin_fit(stages or Stages(), "all documents")
+    weights = np.ones(len(prepared.labels))
+    with _warned():
+        return model.fit_counted(prepared.documents, prepared.labels, weights, prepared.embeddings, tell)
 
 
 def train_and_measure(
@@ -283,7 +406,7 @@ def train_and_measure(
     *,
     folds: int = 5,
     min_class_size: int = 0,
-    progress: Progress | None = None,
+    stages: Stages | None = None,
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """Train a model on all documents, and measure it by cross-validation (0 folds: do not measure).
 
@@ -296,17 +419,25 @@ def train_and_measure(
     if min_class_size:
         corpus = plan_folds(corpus, 2, min_class_size=min_class_size).corpus
     check_classes(np.unique(check_labels(corpus.labels, len(corpus))))
-    prepared = prepare(model, corpus, progress)
+    plan = plan_folds(corpus, folds) if folds else None
+    stages = stages or Stages()
+    n_folds = plan.folds if plan else 0
+    stages.expect([*expected_stages([model], corpus, n_folds), (FIT, _fit_seconds(model, corpus)), (SAVING, 0.3)])
+    prepared = prepare(model, corpus, stages)
     scores: dict[str, float] = {}
     notes: tuple[str, ...] = ()
-    if folds:
-        plan = plan_folds(corpus, folds)
+    if plan:
         kept = [number for number, label in enumerate(corpus.labels) if label in set(plan.corpus.labels)]
         part = replace(prepared, documents=prepared.documents.rows(np.array(kept)), labels=prepared.labels[kept])
-        result = cross_validate_prepared(model, part, plan.corpus.groups, folds=plan.folds, progress=progress)
+        result = cross_validate_prepared(model, part, plan.corpus.groups, folds=plan.folds, stages=stages)
         scores = {f"macro-F1, mean of {plan.folds} folds": result.macro_f1, "accuracy": result.accuracy}
-        notes = plan.notes
-    fit_on(model, prepared).remember_texts(corpus.texts)
+        if trivial := majority_class(result):
+            scores |= {
+                "macro-F1 of the most frequent class": trivial.macro_f1,
+                "accuracy of the most frequent class": trivial.accuracy,
+            }
+        notes = (*plan.notes, *compare_with_majority(result, balanced=model.class_weight == "balanced"))
+    fit_on(model, prepared, stages).remember_texts(corpus.texts)
     columns = {"columns": list(corpus.columns), "label_column": corpus.label_column}
     training = {**model.training_, "data": Path(corpus.name).name, **columns}
     model.model_ = replace(model.model_, training=training, scores=scores)

@@ -75,8 +75,33 @@ REFUSED: dict[str, tuple[Callable[[Path], list[object]], str]] = {
         lambda t: ["predict", t, bad_file(t, "a.csv", b"text\na\n"), "-o", t / "no" / "out.csv"],
         "does not exist; make it first: mkdir -p",
     ),
-    "option that is none": (lambda t: ["train", "--txt", "x"], "No such option"),
-    "option missing": (lambda t: ["train", "x.csv"], "Missing option"),
+    "option that is none": (
+        lambda t: ["train", "--txt", "x"],
+        "No such option: --txt. Did you mean --text? See: tfcr train --help",
+    ),
+    "option of other commands": (
+        lambda t: ["train", "--epochs", "3"],
+        "No such option: --epochs, which is an option of tfcr embeddings train and tfcr experiment run; "
+        "see: tfcr train --help",
+    ),
+    "option of no command": (
+        lambda t: ["train", "--frobnicate"],
+        "No such option: --frobnicate; see: tfcr train --help",
+    ),
+    "option missing": (lambda t: ["train", "x.csv"], "Missing option '--output' / '-o'; see: tfcr train --help"),
+    "argument missing": (lambda t: ["predict"], "Missing argument 'MODEL'; see: tfcr predict --help"),
+    "class weight": (
+        lambda t: ["train", bad_file(t, "a.csv", b"text,label\na,x\nb,y\n"), "-o", t / "m", "--class-weight", "equal"],
+        "found --class-weight equal; expected balanced or none",
+    ),
+    "vector file of unknown kind": (
+        lambda t: ["embeddings", "train", t / "none.csv", "-o", t / "v.foo"],  # before anything is read
+        "found v.foo; expected a file ending in one of .npy (npy)",
+    ),
+    "vectors nowhere": (
+        lambda t: ["embeddings", "train", t / "none.csv", "-o", t / "no" / "v.vec"],
+        "does not exist; make it first: mkdir -p",
+    ),
     "command that is none": (lambda t: ["trian"], "No such command"),
     "number that is none": (lambda t: ["evaluate", "x", "--cv", "ten"], "Invalid value for '--cv'"),
     "no model folder": (lambda t: ["predict", t / "no", t / "a.csv"], "does not exist; expected a model's folder"),

@@ -84,14 +84,3 @@ def test_what_is_left(run: Run, tmp_path: Path) -> None:
     opened.close()
     assert "10 folds left, 0 of them under way" in run("experiment", "status", "--results", tmp_path / "r.sqlite").out
     assert_refused(run("experiment", "table", "--results", tmp_path / "r.sqlite"), "holds no finished cell")
-
-
-def test_the_time_left_in_words() -> None:
-    from tfcr.cli.experiment import _time
-
-    assert [_time(seconds) for seconds in (None, 20, 600, 7500)] == [
-        "",
-        "about 20 s left",
-        "about 10 min left",
-        "about 2 h 5 min left",
-    ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tfcr import ClassCounts, Embeddings, TfcrWarning
-from tfcr.errors import EmbeddingsError, InputError
+from tfcr.errors import CorpusWarning, EmbeddingsError, InputError
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.text.documents import count_terms
 
@@ -93,10 +93,17 @@ def test_too_few_vectors_are_reported() -> None:
     vectors = Embeddings.from_arrays(["a"], [[1.0]])
     message = (
         "only 20% of the tokens (25% of the distinct words) have a vector in arrays; "
-        "vectors trained on these texts (embeddings='w2v') may do better"
+        "vectors trained on these texts (w2v) may do better"
     )
     with pytest.warns(TfcrWarning, match=f"^{re.escape(message)}$"):
         vectors_of_words(vectors, counts_of("a c d", "b b"))
+
+
+def test_advice_is_not_what_is_done_already() -> None:
+    vectors = Embeddings.train(["a a b", "c d e f g h"])
+    with pytest.warns(CorpusWarning, match="there are too few texts to train vectors on: give more, or") as caught:
+        vectors_of_words(vectors, counts_of("a c d", "e f g"))
+    assert "may do better" not in str(caught[0].message)
 
 
 def test_no_vector_at_all_is_an_error() -> None:

@@ -184,7 +184,7 @@ class Rehearsed(OutOfFold):
     quality: tuple[float, ...] = ()
     asked: list[tuple[int, int]] = field(default_factory=list)
 
-    def scores(self, head: int, n_folds: int) -> NDArray[np.float64]:
+    def scores(self, head: int, n_folds: int, doing: str = "") -> NDArray[np.float64]:
         self.asked.append((head, n_folds))
         labels = self.fit.examples.targets.labels[np.concatenate(self.folds[:n_folds])]
         noise = np.random.default_rng(0).normal(size=(len(labels), 3))

@@ -16,8 +16,8 @@ from typing import Annotated, Any
 import typer
 
 from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, predict, train, warmup, words
-from tfcr.cli.help import Command
-from tfcr.cli.output import note
+from tfcr.cli.help import Command, wrong_call
+from tfcr.cli.output import note, say_stopped
 from tfcr.errors import TfcrError
 
 
@@ -73,8 +73,12 @@ def main() -> None:
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()  # here, where a failure gets a line, and not while Python ends
-    except (TfcrError, typer.TyperException) as error:
-        status = _show_help(error) if type(error).__name__ == "NoArgsIsHelpError" else _refuse(error)
+    except KeyboardInterrupt:  # a second Ctrl-C, while typer handles the first
+        status = INTERRUPTED
+    except TfcrError as error:
+        status = _refuse(error)
+    except typer.TyperException as error:
+        status = _show_help(error) if type(error).__name__ == "NoArgsIsHelpError" else _refuse(wrong_call(error))
     except OSError as error:
         if isinstance(error, BrokenPipeError) or "Broken pipe" in str(error):  # polars sets no errno
             os._exit(1)  # the reader of our output has gone
@@ -86,6 +90,7 @@ def main() -> None:
     except MemoryError:
         status = _refuse("not enough memory; try a smaller file, fewer dimensions, or --blocks own")
     if status == INTERRUPTED:
+        say_stopped()
         _drop_output()
         os._exit(status)  # files are closed by now; do not wait for threads in compiled code
     sys.exit(status if isinstance(status, int) else 0)
@@ -127,8 +132,7 @@ def _show_help(error: Any) -> int:
 
 
 def _refuse(error: object) -> int:
-    message = error.format_message() if hasattr(error, "format_message") else str(error)
-    print(f"tfcr: {' '.join(message.split())}", file=sys.stderr)
+    print(f"tfcr: {' '.join(str(error).split())}", file=sys.stderr)
     return 2
 
 

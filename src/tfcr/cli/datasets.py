@@ -7,7 +7,7 @@ import typer
 
 from tfcr.cli.help import Command
 from tfcr.cli.options import Again, Json, Place
-from tfcr.cli.output import note, print_json, print_table, progress_bar
+from tfcr.cli.output import if_stopped, note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from tfcr.system.download import Download
@@ -103,8 +103,9 @@ def fetch(name: Name, path: Place = None, again: Again = False, json: Json = Fal
     """
     from tfcr.data import fetch_dataset
 
-    with progress_bar(f"fetching {name}", in_bytes=True) as progress:
-        place = fetch_dataset(name, path, again=again, progress=progress, tell=note)
+    if_stopped("what was downloaded is kept; to resume, type the same command again")
+    with progress_bar(in_bytes=True) as stages:
+        place = fetch_dataset(name, path, again=again, stages=stages, tell=note)
     if json:
         print_json({"name": name, "place": str(place)})
     else:

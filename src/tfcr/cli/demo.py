@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from tfcr.cli.help import output_option
-from tfcr.cli.output import print_table, progress_bar
+from tfcr.cli.output import if_stopped, print_table, progress_bar
 
 QUESTION = "Return the header of the message, or raise an error if it cannot be decoded."
 FOLDS = 3
@@ -22,7 +22,7 @@ def demo(
     from tfcr.classifier import TfcrClassifier
     from tfcr.cli.explain import print_explanation
     from tfcr.data import load_dataset
-    from tfcr.evaluation import compare, fit_on, prepare
+    from tfcr.evaluation import compare, expected_stages, fit_on, prepare
     from tfcr.schemes import SCHEMES
     from tfcr.trained.format import check_writable
 
@@ -34,13 +34,14 @@ def demo(
     )
     paper = {"tokenizer": "words", "random_state": 0}
     models = {scheme: TfcrClassifier.from_preset("paper", scheme=scheme, **paper) for scheme in SCHEMES}
-    with progress_bar("training word2vec") as progress:
-        prepared = prepare(models["tfcr-log"], corpus, progress)
-    with progress_bar("comparing weighting schemes") as progress:
-        results = compare(models, corpus, folds=FOLDS, progress=progress, prepared=prepared)
+    if_stopped("no model was saved; to start over, type the same command again")
+    with progress_bar() as stages:
+        stages.expect(expected_stages(list(models.values()), corpus, FOLDS))
+        prepared = prepare(models["tfcr-log"], corpus, stages)
+        results = compare(models, corpus, folds=FOLDS, stages=stages, prepared=prepared)
+        model = fit_on(models["tfcr-log"], prepared, stages)
     print_table(("scheme", "macro-F1", "std"), [(name, r.macro_f1, r.std) for name, r in results.items()])
 
-    model = fit_on(models["tfcr-log"], prepared)
     print("\nThe words that raise the score of some modules most:")
     some = list(model.top_words(8).items())[2:8]
     print_table(("module", "words"), [(label, ", ".join(word for word, _ in words)) for label, words in some])

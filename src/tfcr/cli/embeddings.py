@@ -6,7 +6,7 @@ import typer
 
 from tfcr.cli.help import Command, input_option, model_option, output_option
 from tfcr.cli.options import Again, Data, Json, Place, Reading, with_options
-from tfcr.cli.output import note, print_json, print_table, progress_bar
+from tfcr.cli.output import if_stopped, note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from tfcr.embeddings.pretrained import PretrainedModel
@@ -68,8 +68,9 @@ def fetch(
     """
     from tfcr.embeddings.pretrained import fetch_pretrained
 
-    with progress_bar(f"fetching {name}", in_bytes=True) as progress:
-        file = fetch_pretrained(name, path, again=again, progress=progress, tell=note)
+    if_stopped("what was downloaded is kept; to resume, type the same command again")
+    with progress_bar(in_bytes=True) as stages:
+        file = fetch_pretrained(name, path, again=again, stages=stages, tell=note)
     if json:
         print_json({"name": name, "file": str(file)})
     else:
@@ -95,7 +96,9 @@ def info(
     from tfcr.embeddings import Embeddings
     from tfcr.text.class_counts import ClassCounts
 
-    loaded = Embeddings.load(vectors)
+    with progress_bar() as stages:
+        stages.begin("loading vectors")
+        loaded = Embeddings.load(vectors)
     facts: dict[str, object] = {
         "name": loaded.name,
         "words": len(loaded),
@@ -121,9 +124,15 @@ def convert(vectors: Source, output: Output) -> None:
     tfcr embeddings convert glove.6B.100d.txt -o glove.bin
     """
     from tfcr.embeddings import Embeddings
+    from tfcr.embeddings.formats import check_target
 
-    loaded = Embeddings.load(vectors)
-    loaded.save(output)
+    check_target(output)
+    if_stopped(f"{output} was not written; to start over, type the same command again")
+    with progress_bar() as stages:
+        stages.begin("loading vectors")
+        loaded = Embeddings.load(vectors)
+        stages.begin("writing vectors")
+        loaded.save(output)
     print(f"{len(loaded):,} vectors of {loaded.dimensions} dimensions written to {output}")
 
 
@@ -147,9 +156,14 @@ def train(
     tfcr embeddings train tickets.csv --text body -o tickets.vec
     """
     from tfcr.embeddings import Embeddings
+    from tfcr.embeddings.formats import check_target
 
-    texts = reading.texts(data)
-    with progress_bar("training word2vec") as progress:
+    check_target(output)
+    if_stopped(f"{output} was not written; to start over, type the same command again")
+    with progress_bar() as stages:
+        stages.begin("reading")
+        texts = reading.texts(data)
+        stages.begin("training word2vec")
         trained = Embeddings.train(
             texts,
             dimensions=dimensions,
@@ -159,7 +173,8 @@ def train(
             min_count=min_count,
             seed=seed,
             tokenizer=tokenizer,
-            progress=progress,
+            progress=stages.count,
         )
-    trained.save(output)
+        stages.begin("saving")
+        trained.save(output)
     print(f"{len(trained):,} vectors of {trained.dimensions} dimensions written to {output}")

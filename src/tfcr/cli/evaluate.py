@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tfcr.classifier import TfcrClassifier
     from tfcr.data import Corpus
     from tfcr.evaluation import Evaluation
+    from tfcr.system.progress import Stages
     from tfcr.trained.seen import Seen
 
 FOR_DATA_ONLY = ("scheme", "folds", "min_class_size", "group", *(field.name for field in fields(Training)))
@@ -62,24 +63,34 @@ def evaluate(
     tfcr evaluate model newer-tickets.csv
     """
     from tfcr.data.writers import check_target
+    from tfcr.evaluation import compare_with_majority
     from tfcr.trained.format import is_model
 
     check_target(predictions)
     if is_model(data[0]):
         refuse_given(context, FOR_DATA_ONLY, f"along with the model {data[0]}, which is trained already")
-        corpus, results = _of_model(data[0], reading, data[1:])
+        corpus, results, balanced = _of_model(data[0], reading, data[1:])
     else:
         models = _models(training, scheme or [], data[0])
-        corpus, results = _cross_validated(models, reading.corpus(data), folds, min_class_size, training.seed)
+        with progress_bar() as stages:
+            stages.begin("reading")
+            corpus, results = _cross_validated(
+                models, reading.corpus(data), folds, min_class_size, training.seed, stages
+            )
+        balanced = all(model.class_weight == "balanced" for model in models.values())
     if predictions:
         _write_predictions(predictions, corpus, results)
     if json:
         print_json([_summary(name, result) for name, result in results.items()])
     else:
         _print(results, "scheme" if scheme else "preset")
+    best = max(results.values(), key=lambda result: result.macro_f1)
+    for line in compare_with_majority(best, balanced=balanced):
+        note(line)
 
 
-def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, dict[str, Evaluation]]":
+def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, dict[str, Evaluation], bool]":
+    """Return the documents, the evaluation, and whether the model gives classes equal weight."""
     from tfcr.errors import InputError
     from tfcr.evaluation import evaluate as evaluate_model
     from tfcr.trained.model import TrainedModel
@@ -87,11 +98,14 @@ def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, di
     if not data:
         raise InputError(f"found the model {path} and no data; give labelled texts: tfcr evaluate {path} DATA")
     model = TrainedModel.load(path)
-    corpus = reading.corpus(data, model.training, model.classes.tolist())
-    result = evaluate_model(model, corpus)
+    with progress_bar() as stages:
+        stages.begin("reading")
+        corpus = reading.corpus(data, model.training, model.classes.tolist())
+        stages.begin("predicting")
+        result = evaluate_model(model, corpus)
     if result.seen and result.seen.texts:
         note(_seen_note(result.seen, len(corpus)))
-    return corpus, {path: result}
+    return corpus, {path: result}, model.settings.get("class_weight") == "balanced"
 
 
 def _seen_note(seen: "Seen", n_texts: int) -> str:
@@ -115,7 +129,12 @@ def _models(training: Training, schemes: list[str], dataset: str) -> "dict[str, 
 
 
 def _cross_validated(
-    models: "dict[str, TfcrClassifier]", corpus: "Corpus", folds: int, min_class_size: int, seed: int
+    models: "dict[str, TfcrClassifier]",
+    corpus: "Corpus",
+    folds: int,
+    min_class_size: int,
+    seed: int,
+    stages: "Stages",
 ) -> "tuple[Corpus, dict[str, Evaluation]]":
     from tfcr.embeddings.pretrained import IN_DOMAIN
     from tfcr.evaluation import compare, plan_folds
@@ -125,12 +144,18 @@ def _cross_validated(
         note(line)
     if any(model.embeddings == IN_DOMAIN and model.uses_vectors for model in models.values()):
         note("word2vec is trained once on the texts of all folds, without their labels")
-    with progress_bar("cross-validating") as progress:
-        results = compare(models, plan.corpus, folds=plan.folds, seed=seed, progress=progress)
-    return plan.corpus, results
+    return plan.corpus, compare(models, plan.corpus, folds=plan.folds, seed=seed, stages=stages)
 
 
 def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
+    from tfcr.evaluation import majority_class
+
+    trivial = majority_class(result)
+    most_frequent = trivial and {
+        "label": trivial.predicted.tolist()[0],
+        "macro_f1": trivial.macro_f1,
+        "accuracy": trivial.accuracy,
+    }
     return {
         "name": name,
         "macro_f1": result.macro_f1,
@@ -138,23 +163,28 @@ def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
         "macro_f1_pooled": result.pooled_macro_f1,
         "accuracy": result.accuracy,
         "folds": list(result.fold_scores),
+        "most_frequent_class": most_frequent,
         "classes": [vars(score) for score in result.per_class()],
         **({} if result.seen is None else {"seen_in_training": result.seen.texts}),
     }
 
 
 def _print(results: "dict[str, Evaluation]", kind: str) -> None:
+    from tfcr.evaluation import majority_class
+
     if len(results) == 1:
         result = next(iter(results.values()))
         rows = [(s.label, s.precision, s.recall, s.f1, s.documents) for s in result.per_class()]
         print_table(("class", "precision", "recall", "F1", "documents"), rows)
         print()
-    folds = len(next(iter(results.values())).fold_scores)
-    if folds == 1:
-        print_table(("", "macro-F1", "accuracy"), [(name, r.macro_f1, r.accuracy) for name, r in results.items()])
+    first = next(iter(results.values()))
+    trivial = majority_class(first)
+    shown = results if trivial is None else {**results, f"(always {trivial.predicted.tolist()[0]})": trivial}
+    if len(first.fold_scores) == 1:
+        print_table(("", "macro-F1", "accuracy"), [(name, r.macro_f1, r.accuracy) for name, r in shown.items()])
         return
     names = (kind, "macro-F1, mean of folds", "std", "pooled", "accuracy")
-    rows_of = [(name, r.macro_f1, r.std, r.pooled_macro_f1, r.accuracy) for name, r in results.items()]
+    rows_of = [(name, r.macro_f1, r.std, r.pooled_macro_f1, r.accuracy) for name, r in shown.items()]
     print_table(names, rows_of)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from tfcr.cli.help import Command, input_option, output_option
 from tfcr.cli.options import Json, with_options
-from tfcr.cli.output import note, print_json, print_table
+from tfcr.cli.output import BETWEEN_NOTES, if_stopped, note, print_json, print_table, time_left
 
 if TYPE_CHECKING:
     from tfcr.experiment.plan.request import Request
@@ -26,8 +26,6 @@ OneProfile = Annotated[
     str | None, output_option("--profile", metavar="NAME", help="Only this profile, one of {profiles}.")
 ]
 DEFAULT_RESULTS = "experiments.sqlite"
-BETWEEN_NOTES = 60.0
-"""Seconds between two progress notes if standard error is no terminal."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +200,7 @@ def run(
     tfcr experiment run --curve --datasets 20ng --folds 3/10 --sizes 1000:10000:1000,15000:90000:5000,all
     tfcr experiment run my.toml --scheme-from my_schemes.py:square_root
     """
+    if_stopped(f"finished folds are kept in {results}; to resume, type the same command again")
     request = _request(file, table, curve, scheme_from or [], grid, in_domain)
     outcome = _run(request, results, processes)
     if json:
@@ -405,7 +404,7 @@ def _standing_bar() -> "Iterator[Callable[[RunProgress], None]]":
 
         def show(standing: "RunProgress") -> None:
             nonlocal told
-            left = _time(standing.seconds_left)
+            left = "" if standing.seconds_left is None else time_left(standing.seconds_left)
             bar.update(
                 task, description=standing.doing, completed=standing.done, total=standing.total or None, left=left
             )
@@ -414,12 +413,3 @@ def _standing_bar() -> "Iterator[Callable[[RunProgress], None]]":
                 note(f"{standing.done} of {standing.total} folds done, {left}")
 
         yield show
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    if seconds < 90:
-        return f"about {seconds:.0f} s left"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"about {hours} h {minutes} min left" if hours else f"about {minutes} min left"

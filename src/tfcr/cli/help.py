@@ -6,6 +6,8 @@ scikit-learn and polars come with them; the names are therefore read from the so
 
 import ast
 import re
+from collections.abc import Iterator
+from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,10 @@ TABLES = {
     "writers": ("data/writers.py", "WRITERS"),
 }
 """Where each placeholder's names are: the source file, and the dict in it."""
+
+
+CLOSE = 0.75
+"""How similar an option must be to be suggested: --ouput is to --output, --epochs is not to --blocks."""
 
 
 class Command(TyperCommand):
@@ -86,3 +92,43 @@ def names_of(placeholder: str) -> tuple[str, ...]:
             case ast.AnnAssign(target=ast.Name(id=found), value=ast.Dict(keys=keys)) if found == name:
                 return tuple(str(key.value) for key in keys if isinstance(key, ast.Constant))
     raise LookupError(f"{path} has no dict {name}; correct its place in TABLES")
+
+
+def wrong_call(error: Any) -> str:
+    """Return what is wrong with what the user typed, with the option that was probably meant, and where to look."""
+    context = getattr(error, "ctx", None)
+    message = str(error.format_message()).rstrip(".")
+    name = getattr(error, "option_name", None)
+    if context is None or not hasattr(context, "command"):
+        return message
+    if name is not None and hasattr(error, "possibilities"):  # no such option
+        message = f"{error.message}{_meant(name, context)}"
+    return f"{message}{' See' if message.endswith('?') else '; see'}: {_typed(context)} --help"
+
+
+def _typed(context: Any) -> str:
+    """Return the words of a command, as a user types them: tfcr embeddings train."""
+    return f"{_typed(context.parent)} {context.info_name}" if context.parent else "tfcr"
+
+
+def _meant(option: str, context: Any) -> str:
+    """Return a hint at an option of similar spelling, or at the commands that have this one."""
+    known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("--")]
+    close = get_close_matches(option.strip("-"), [name.strip("-") for name in known], n=1, cutoff=CLOSE)
+    if close:
+        return f". Did you mean --{close[0]}?"
+    others = [path for path, command in leaves(context.find_root().command, "tfcr") if option in _options(command)]
+    return f", which is an option of {' and '.join(others)}" if others else ""
+
+
+def leaves(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield every command below one, with what a user types for it."""
+    if not hasattr(command, "commands"):
+        yield path, command
+        return
+    for name, child in command.commands.items():
+        yield from leaves(child, f"{path} {name}")
+
+
+def _options(command: Any) -> list[str]:
+    return [name for parameter in command.params for name in parameter.opts]

@@ -372,6 +372,7 @@ class Training:
         """Return the parameters that override the preset's."""
         from tfcr.data import DATASETS
         from tfcr.embeddings.pretrained import IN_DOMAIN
+        from tfcr.errors import InputError
         from tfcr.features.parts import PARTS
 
         parts = None if self.parts is None else tuple(part.strip() for part in self.parts.split(","))
@@ -389,6 +390,8 @@ class Training:
             "dimensions": self.dimensions,
         }
         parameters: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if self.class_weight not in (None, "balanced", "none"):
+            raise InputError(f"found --class-weight {self.class_weight}; expected balanced or none")
         if self.class_weight is not None:
             parameters["class_weight"] = None if self.class_weight == "none" else self.class_weight
         return parameters

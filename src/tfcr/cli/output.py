@@ -4,9 +4,26 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import Any
 
-from tfcr.system.progress import Progress
+from tfcr.system.progress import Stages
+
+BETWEEN_NOTES = 60.0
+"""Seconds between two progress notes if standard error is no terminal."""
+
+
+_kept = ["nothing was written; to start over, type the same command again"]
+
+
+def if_stopped(text: str) -> None:
+    """Set what Ctrl-C says from now on: what is kept, and how to go on."""
+    _kept[0] = text
+
+
+def say_stopped() -> None:
+    """Say what is kept after Ctrl-C."""
+    print(f"tfcr: stopped: {_kept[0]}", file=sys.stderr, flush=True)
 
 
 def note(text: str) -> None:
@@ -47,22 +64,76 @@ def _cell(value: Any) -> str:
 
 
 @contextmanager
-def progress_bar(what: str, *, in_bytes: bool = False) -> Iterator[Progress]:
-    """Show a progress bar on standard error, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-    from rich.progress import Progress as Bar
+def progress_bar(*, in_bytes: bool = False, hidden: bool = False) -> Iterator[Stages]:
+    """Show the stages of a command on standard error: a moving bar, or one note per minute if it is no terminal."""
+    stages = Stages()
+    if hidden:
+        yield stages
+    elif sys.stderr.isatty():
+        with _moving_bar(stages, in_bytes=in_bytes):
+            yield stages
+            stages.finish()
+    else:
+        with _notes_now_and_then(stages):
+            yield stages
 
-    shown = sys.stderr.isatty()  # a moving bar would fill a log file
-    amounts = (DownloadColumn(), TransferSpeedColumn()) if in_bytes else (MofNCompleteColumn(),)
-    columns = (TextColumn("{task.description}"), BarColumn(), *amounts, TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True, disable=not shown) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+@contextmanager
+def _moving_bar(stages: Stages, *, in_bytes: bool) -> Iterator[None]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    class Bar(Progress):
+        """Asks for the standing whenever it draws, so that it moves within a stage too."""
+
+        def get_renderables(self) -> Any:
+            for task in self.tasks:
+                # rich shows a bar of unknown length as a moving light
+                total = None if stages.seconds_left() is None else 1.0
+                shown = standing(stages, in_bytes=in_bytes)
+                self.update(task.id, description=stages.name, completed=stages.fraction(), total=total, standing=shown)
+            return super().get_renderables()
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[standing]}"))
+    # standard output stays what it is: its reader may be another program
+    with Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+        bar.add_task("", total=None, standing="")
+        yield
+
+
+@contextmanager
+def _notes_now_and_then(stages: Stages) -> Iterator[None]:
+    """Print a note per minute: a moving bar would fill a log file."""
+    ended = Event()
+
+    def tell() -> None:
+        while not ended.wait(BETWEEN_NOTES):
+            note(", ".join(filter(None, (stages.name, standing(stages)))))
+
+    thread = Thread(target=tell, name="tell", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def standing(stages: Stages, *, in_bytes: bool = False) -> str:
+    """Return the percentage done, the bytes if they count, and the time left, as far as they are known."""
+    if stages.finished:
+        return "100 %"
+    left = stages.seconds_left()
+    parts = [] if left is None else [f"{int(100 * stages.fraction())} %"]
+    if in_bytes and stages.counted:
+        done, total = stages.counted
+        parts.append(f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB")
+    return ", ".join([*parts, *([] if left is None else [time_left(left)])])
+
+
+def time_left(seconds: float) -> str:
+    """Return a time in words."""
+    if seconds < 90:
+        return f"about {max(seconds, 1):.0f} s left"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"about {hours} h {minutes} min left" if hours else f"about {minutes} min left"

@@ -1,13 +1,15 @@
 """``tfcr predict``."""
 
+import sys
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tfcr.cli.help import output_option
 from tfcr.cli.options import Data, Model, Reading, Writing, with_options
-from tfcr.cli.output import note, progress_bar
+from tfcr.cli.output import if_stopped, note, progress_bar
 
 if TYPE_CHECKING:
     from tfcr.data.writers import Style
@@ -43,8 +45,15 @@ def predict(
 
     check_target(output)
     classifier = TrainedModel.load(model)
+    unfinished = f"{output} was not written" if output else "the rows printed so far are not all"
+    if_stopped(f"{unfinished}; to start over, type the same command again")
     summary = Summary(classifier.classes.tolist())
-    with closing(reading.pieces(data, classifier.training)) as pieces, progress_bar("predicting") as progress:
+    with (
+        closing(reading.pieces(data, classifier.training)) as pieces,
+        progress_bar(hidden=output is None and sys.stdout.isatty()) as stages,  # the rows go there
+    ):
+        stages.begin("reading")
+        read, in_all = 0, _size_of_files(data)
         first = next(pieces)
         names = free_names(first[0].frame.columns)
         kind, style = writing.style(first[0], output, json=json)
@@ -53,14 +62,23 @@ def predict(
             for table, columns in chain([first], pieces):
                 note(table.how)
 
-                def tell(done: int, total: int, before: int = summary.rows) -> None:
-                    progress(before + done, before + total)
+                # a table takes about as many bytes in memory as in its file: enough for a progress bar
+                size = int(table.frame.estimated_size())
+
+                def tell(done: int, total: int, before: int = read, size: int = size) -> None:
+                    stages.tell("predicting", (before + size * done / total) / max(in_all, before + size))
 
                 frame = predict_frame(classifier, table.frame, columns.text, names=names, progress=tell)
                 write(frame)
                 summary.add(frame, names)
+                read += size
     for line in summary.lines():
         note(line)
+
+
+def _size_of_files(data: list[str]) -> int:
+    """Return the bytes of the files that are read; 0 if they are unknown, as of standard input."""
+    return sum(Path(file).stat().st_size for file in data if Path(file).is_file())
 
 
 def _check_labels(model: "TrainedModel", style: "Style") -> None:

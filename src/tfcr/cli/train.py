@@ -16,7 +16,7 @@ from tfcr.cli.options import (
     refuse_given,
     with_options,
 )
-from tfcr.cli.output import note, print_json, print_table, progress_bar
+from tfcr.cli.output import if_stopped, note, print_json, print_table, progress_bar
 
 
 @with_options
@@ -48,21 +48,25 @@ def train(
     \b
     tfcr train tickets.csv --text subject --text body --label queue -o model
     """
-    from tfcr.evaluation import train_and_measure
+    from tfcr.evaluation import SAVING, train_and_measure
     from tfcr.trained.format import check_writable
 
     check_writable(output)
     if no_cv:
         refuse_given(context, ("folds", "group"), "along with --no-cv, but it is for cross-validation")
     model = training.model(scheme, data[0])
-    corpus = reading.corpus(data)
-    with progress_bar("training") as progress:
+    if_stopped(f"no model was saved to {output}; to start over, type the same command again")
+    with progress_bar() as stages:
+        stages.begin("reading")
+        corpus = reading.corpus(data)
         scores, notes = train_and_measure(
-            model, corpus, folds=0 if no_cv else folds, min_class_size=min_class_size, progress=progress
+            model, corpus, folds=0 if no_cv else folds, min_class_size=min_class_size, stages=stages
         )
+        stages.begin(SAVING)
+        model.save(output, scores=scores, hashes=not no_text_hashes)
+        if_stopped(f"the model is saved in {output}")
     for line in notes:
         note(line)
-    model.save(output, scores=scores, hashes=not no_text_hashes)
     if json:
         print_json({"model": output, "scores": scores, "training": model.training_})
         return

@@ -137,6 +137,15 @@ def format_for(path: Path) -> str:
     return names[path.suffix]
 
 
+def check_target(path: str) -> None:
+    """Refuse a file that cannot be written, before any long work."""
+    format_for(Path(path))
+    if not Path(path).parent.is_dir():
+        raise EmbeddingsError(
+            f"the folder {Path(path).parent} does not exist; make it first: mkdir -p {Path(path).parent}"
+        )
+
+
 def _first_bytes(path: Path) -> bytes:
     try:
         with open_unpacked(path) as file:

@@ -13,7 +13,7 @@ from tfcr.errors import DataError, DownloadError, EmbeddingsError, MissingExtraE
 from tfcr.system.archives import unpack_one
 from tfcr.system.download import Download, download
 from tfcr.system.files import fetched_folder, find_data, locked, looked_in, remember_path
-from tfcr.system.progress import Progress
+from tfcr.system.progress import BYTES_PER_SECOND, Progress, Stages
 
 IN_DOMAIN = "w2v"
 """The name for word2vec trained on the user's own texts."""
@@ -188,7 +188,7 @@ def fetch_pretrained(
     path: str | Path | None = None,
     *,
     again: bool = False,
-    progress: Progress | None = None,
+    stages: Stages | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Path:
     """Download the file of a model if it is missing, and return its path.
@@ -201,19 +201,21 @@ def fetch_pretrained(
         The path of a file that is on this machine already: it is remembered, nothing is copied.
     again
         Download it again; the old file is kept until the new one is complete.
-    progress, tell
+    stages
+        What the progress is reported to.
+    tell
         See `download`.
     """
     model = look_up(PRETRAINED, name, "vectors")
     if model.installed is not None or (path is None and not again and is_ready(name)):
         return find_pretrained(name)
-    file = Path(path) if path is not None else _downloaded(name, again, progress, tell)
+    file = Path(path) if path is not None else _downloaded(name, again, stages or Stages(), tell)
     detect_format(file)  # raises EmbeddingsError if it is not a vector file
     remember_path(f"{FOLDER}/{model.files[0]}", file)
     return file
 
 
-def _downloaded(name: str, again: bool, progress: Progress | None, tell: Callable[[str], None] | None) -> Path:
+def _downloaded(name: str, again: bool, stages: Stages, tell: Callable[[str], None] | None) -> Path:
     """Download and unpack a model's file, one process at a time."""
     model, folder = PRETRAINED[name], fetched_folder() / FOLDER
     if model.download is None:
@@ -223,8 +225,12 @@ def _downloaded(name: str, again: bool, progress: Progress | None, tell: Callabl
     waiting = partial(tell, f"another process is downloading {name}; waiting for it") if tell else None
     with locked(folder / f".{target.name}.lock", waiting, remove=True):
         if again or not target.exists():
-            archive = _archive(name, model.download, again=again, progress=progress, tell=tell)
-            _unpack(name, archive, target, progress)
+            size = model.download.size or 0
+            stages.expect([("downloading", size / BYTES_PER_SECOND), ("unpacking", size / BYTES_PER_SECOND / 10)])
+            stages.begin("downloading", f"downloading {model.download.name}")
+            archive = _archive(name, model.download, again=again, progress=stages.count, tell=tell)
+            stages.begin("unpacking", f"unpacking {target.name}")
+            _unpack(name, archive, target, stages.count)
     return target
 
 

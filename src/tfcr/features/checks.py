@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tfcr.embeddings import Embeddings
-from tfcr.errors import EmbeddingsError, InputError, TfcrWarning, shown
+from tfcr.embeddings.pretrained import IN_DOMAIN
+from tfcr.errors import CorpusWarning, EmbeddingsError, InputError, shown
 from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.text.documents import CountedDocuments
 
@@ -58,6 +59,12 @@ def count_classes(
 
 def vectors_of_words(embeddings: Embeddings, counts: ClassCounts) -> NDArray[np.float32]:
     """Return a vector for each counted word; warn if too few of them have one."""
+    check_coverage(embeddings, counts)
+    return embeddings.of_words(counts.words)
+
+
+def check_coverage(embeddings: Embeddings, counts: ClassCounts) -> None:
+    """Raise EmbeddingsError if no counted word has a vector; warn if too few of them have one."""
     coverage = embeddings.coverage(counts)
     if coverage.words == 0:
         examples = ", ".join(repr(word) for word in counts.words[:3])
@@ -68,11 +75,17 @@ def vectors_of_words(embeddings: Embeddings, counts: ClassCounts) -> NDArray[np.
     if coverage.tokens < LOW_COVERAGE:
         warnings.warn(
             f"only {coverage.tokens:.0%} of the tokens ({coverage.words:.0%} of the distinct words) have a "
-            f"vector in {embeddings.name}; vectors trained on these texts (embeddings='w2v') may do better",
-            TfcrWarning,
+            f"vector in {embeddings.name}; {_better_vectors(embeddings)}",
+            CorpusWarning,
             stacklevel=2,
         )
-    return embeddings.of_words(counts.words)
+
+
+def _better_vectors(embeddings: Embeddings) -> str:
+    """Return what to try if too few tokens have a vector: something else than what is in use."""
+    if embeddings.name == IN_DOMAIN:
+        return "there are too few texts to train vectors on: give more, or vectors from a file, or use words alone"
+    return f"vectors trained on these texts ({IN_DOMAIN}) may do better"
 
 
 def _warn_of_empty(documents: CountedDocuments, used: NDArray[np.int64]) -> None:
@@ -81,6 +94,6 @@ def _warn_of_empty(documents: CountedDocuments, used: NDArray[np.int64]) -> None
         warnings.warn(
             f"{len(empty)} of {len(used)} texts contain no words, the first is number {empty[0]} (counted from 0); "
             "only their labels are used",
-            TfcrWarning,
+            CorpusWarning,
             stacklevel=2,
         )

@@ -79,6 +79,8 @@ class Part:
         Whether its blocks depend on labels, so that cross-fitting changes them.
     sparse
         Whether its features are sparse, with as many columns as there are terms.
+    cost
+        About how long a fit takes, relative to that of ``words``; for the progress bar only.
     """
 
     make_blocks: Callable[[CountedDocuments, Callable[[], ClassCounts], VectorSettings], list[Block]]
@@ -87,6 +89,7 @@ class Part:
     needs_vectors: bool = False
     supervised: bool = False
     sparse: bool = False
+    cost: float = 1.0
 
     def block_maker(self, settings: VectorSettings) -> BlockMaker:
         """Return a function that makes its blocks from documents and counts."""
@@ -95,9 +98,9 @@ class Part:
 
 PARTS: dict[str, Part] = {
     # word vectors weighted by class: the paper's method
-    "vectors": Part(vector_blocks, (1.0,), needs_vectors=True, supervised=True),
+    "vectors": Part(vector_blocks, (1.0,), needs_vectors=True, supervised=True, cost=5.0),
     # words by TF-IDF
     "words": Part(tfidf_blocks, (0.1, 0.3, 1.0, 3.0), sparse=True),
     # words and bigrams by TF-IDF
-    "bigrams": Part(tfidf_blocks, (0.1, 0.3, 1.0, 3.0), sparse=True, uses_bigrams=True),
+    "bigrams": Part(tfidf_blocks, (0.1, 0.3, 1.0, 3.0), sparse=True, uses_bigrams=True, cost=2.0),
 }

@@ -6,7 +6,7 @@ make the true classes most likely under the weighted sum of out-of-fold scores. 
 thousand documents are enough.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from tfcr.features.blocks import Block
 from tfcr.features.cross_fit import BlockMaker, cross_fit_blocks, make_blocks_from, stratified_folds
 from tfcr.features.matrix import score_blocks
 from tfcr.heads import Examples, FittedHead, Head, Targets, fit_head
+from tfcr.system.progress import Tell
 from tfcr.text.class_counts import ClassCounts
 
 FOLDS = 5
@@ -46,13 +47,17 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PartToFit:
-    """A part, with the heads to pick one of, ordered by strength, and the number of folds for cross-fitting."""
+    """A part, with the heads to pick one of, ordered by strength, and the number of folds for cross-fitting.
+
+    `cost` is the time that one fit takes, relative to those of other parts.
+    """
 
     name: str
     make_blocks: BlockMaker
     heads: Sequence[Head]
     uses_bigrams: bool = False
     cross_fit: int = 0
+    cost: float = 1.0
 
     def select(self, examples: Examples) -> Examples:
         """Return the examples as this part sees them, with bigrams or without."""
@@ -77,6 +82,7 @@ def fit_parts(
     max_memory: int,
     start: FittedHead | None = None,
     seed: int = 0,
+    tell: Tell = lambda name, fraction: None,
 ) -> Stacked:
     """Fit all parts and add them up; a single part with a single head is fitted without stacking.
 
@@ -94,23 +100,59 @@ def fit_parts(
         The solution of a similar problem; for a single part only.
     seed
         Of the split into folds.
+    tell
+        Called before each fit.
     """
+    steps = _Steps(parts, len(examples.documents), tell)
     if len(parts) == 1 and len(parts[0].heads) == 1:
         [part], [head] = parts, parts[0].heads
         fit = _PartFit(part, part.select(examples), max_memory, seed)
         blocks = fit.blocks(counts)
+        steps.begin("fitting", part)
         return Stacked(blocks, fit.fit(head, blocks, start), {part.name: 1.0}, part.uses_bigrams)
     fits = [_PartFit(part, part.select(examples), max_memory, seed) for part in parts]
-    plan = _learn_stacking(fits, examples, seed)
+    plan = _learn_stacking(fits, examples, seed, steps)
     used = np.flatnonzero(plan.weights).tolist()
     blocks_of = {number: fits[number].blocks(counts) for number in used}
-    fitted = [fits[number].fit(plan.heads[number].with_tolerance(PART_TOLERANCE), blocks_of[number]) for number in used]
+    fitted = []
+    for number in used:
+        steps.begin("fitting", parts[number])
+        fitted.append(fits[number].fit(plan.heads[number].with_tolerance(PART_TOLERANCE), blocks_of[number]))
     return Stacked(
         blocks=[block for number in used for block in blocks_of[number]],
         fitted=_weighted_sum(fitted, (plan.weights / plan.scales)[used], plan.offsets),
         part_weights={part.name: float(weight) for part, weight in zip(parts, plan.weights, strict=True)},
         uses_bigrams=any(parts[number].uses_bigrams for number in used),
     )
+
+
+def expected_fits(n_documents: int, n_parts: int, n_heads: int) -> float:
+    """Return about how many fits of a part there will be, out of fold and the last; see `fit_parts`.
+
+    A fit without a fold counts as one, the last as FOLDS / (FOLDS - 1): it sees all documents.
+    """
+    last = FOLDS / (FOLDS - 1)
+    if n_parts == 1 and n_heads == 1:
+        return last
+    fold = max(n_documents // FOLDS, 1)
+    n_folds = min(FOLDS if n_parts > 1 else OFFSET_FOLDS, -(-MAX_OUT_OF_FOLD // fold))
+    picking = min(1 if fold >= MIN_PICKING_DOCUMENTS else 2, n_folds)
+    tried = min(n_heads, 3)  # the search descends from the middle, and sees both neighbours
+    return tried * picking + (n_folds - picking) + last
+
+
+class _Steps:
+    """Tells what is fitted next, and the fraction of the expected fits that is done."""
+
+    def __init__(self, parts: Sequence[PartToFit], n_documents: int, tell: Tell) -> None:
+        self.tell = tell
+        self.total = sum(part.cost * expected_fits(n_documents, len(parts), len(part.heads)) for part in parts)
+        self.done = self.next = 0.0
+
+    def begin(self, doing: str, part: PartToFit) -> None:
+        self.done += self.next
+        self.next = part.cost
+        self.tell(f"{doing} {part.name}", min(self.done / self.total, 1.0))
 
 
 @dataclass(frozen=True)
@@ -182,10 +224,10 @@ class _Stacking(NamedTuple):
     offsets: NDArray[np.float64]
 
 
-def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int) -> _Stacking:
+def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, steps: _Steps) -> _Stacking:
     targets = examples.targets
     folds = stacking_folds(examples, seed)
-    out_of_fold = [OutOfFold(fit, folds) for fit in fits]
+    out_of_fold = [OutOfFold(fit, folds, steps.begin) for fit in fits]
     picked = [part.pick_head() for part in out_of_fold]
     heads = [fit.part.heads[number] for fit, number in zip(fits, picked, strict=True)]
     if not folds:
@@ -214,6 +256,7 @@ class OutOfFold:
 
     fit: _PartFit
     folds: Sequence[NDArray[np.int64]]
+    begin: Callable[[str, PartToFit], None] = lambda doing, part: None
     _known: dict[tuple[int, int], Scores] = field(default_factory=dict)
 
     def pick_head(self) -> int:
@@ -228,7 +271,7 @@ class OutOfFold:
 
         @cache
         def loss(head: int) -> float:
-            scores = self.scores(head, self.n_picking)
+            scores = self.scores(head, self.n_picking, "picking C of")
             scaled = [scores / _standard_deviation(scores)]
             return _stacking_loss(learn_part_weights(scaled, truth), logits(np.stack(scaled)), truth)[0]
 
@@ -243,11 +286,12 @@ class OutOfFold:
         """The number of folds used to pick a head."""
         return 1 if len(self.folds[0]) >= MIN_PICKING_DOCUMENTS else min(2, len(self.folds))
 
-    def scores(self, head: int, n_folds: int) -> Scores:
+    def scores(self, head: int, n_folds: int, doing: str = "stacking") -> Scores:
         """Return the scores of the first folds' documents, fold by fold; (n_documents, n_outputs)."""
         rough = self.fit.part.heads[head].with_tolerance(PICKING_TOLERANCE)
         for fold in range(n_folds):
             if (head, fold) not in self._known:
+                self.begin(doing, self.fit.part)
                 self._known[head, fold] = self.fit.fit_without(self.folds[fold], rough)
         return np.concatenate([self._known[head, fold] for fold in range(n_folds)])
 

@@ -8,7 +8,7 @@ from tfcr.data.datasets.rows import Row
 from tfcr.errors import DataError, DownloadError, look_up
 from tfcr.system.download import download
 from tfcr.system.files import fetched_folder, find_data, looked_in, remember_path
-from tfcr.system.progress import Progress
+from tfcr.system.progress import BYTES_PER_SECOND, Stages
 
 READY, DOWNLOADABLE, TO_BE_ASKED_FOR = "ready", "can be downloaded", "must be asked for"
 
@@ -54,7 +54,7 @@ def fetch_dataset(
     path: str | Path | None = None,
     *,
     again: bool = False,
-    progress: Progress | None = None,
+    stages: Stages | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Path:
     """Get the files of a dataset, read its first document as a check, and return where they are.
@@ -67,7 +67,9 @@ def fetch_dataset(
         Where they are already: the place is remembered, nothing is copied.
     again
         Download them again; the old ones are kept until the new ones are complete.
-    progress, tell
+    stages
+        What the progress is reported to.
+    tell
         See `download`.
     """
     dataset = look_up(DATASETS, name, "dataset")
@@ -75,7 +77,7 @@ def fetch_dataset(
         place = dataset_place(name)
         _check(name, place)
         return place
-    place = Path(path) if path is not None else _download(name, again, progress, tell)
+    place = Path(path) if path is not None else _download(name, again, stages or Stages(), tell)
     try:
         _check(name, place)
     except DataError as error:
@@ -92,13 +94,15 @@ def _check(name: str, place: Path) -> None:
         raise DataError(f"{place} holds no document with a text and a label of {name!r}; expected {files}")
 
 
-def _download(name: str, again: bool, progress: Progress | None, tell: Callable[[str], None] | None) -> Path:
+def _download(name: str, again: bool, stages: Stages, tell: Callable[[str], None] | None) -> Path:
     dataset, folder = DATASETS[name], fetched_folder() / name
     if not dataset.downloads:
         raise DownloadError(f"{name!r} cannot be downloaded: {how_to_get(name)}")
+    stages.expect(("downloading", (file.size or 0) / BYTES_PER_SECOND) for file in dataset.downloads)
     for file in dataset.downloads:
+        stages.begin("downloading", f"downloading {file.name}")
         try:
-            download(file, folder, again=again, progress=progress, tell=tell)
+            download(file, folder, again=again, progress=stages.count, tell=tell)
         except DownloadError as error:
             by_hand = f"get it by hand from {dataset.page}, and type tfcr datasets fetch {name} --path FILE"
             raise DownloadError(f"{error}; or {by_hand}") from error

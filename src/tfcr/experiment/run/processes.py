@@ -4,8 +4,10 @@ Processes are spawned, so that no lock or thread of the parent is copied. They s
 of the threads. They end with their parent, however that ends. With one process, tasks run in the parent itself.
 """
 
+import logging
 import multiprocessing
 import os
+import re
 import signal
 import threading
 import traceback
@@ -17,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol
 
-from tfcr.errors import TfcrError, TfcrWarning
+from tfcr.errors import CorpusWarning, TfcrError, TfcrWarning
 from tfcr.system.hardware import memory_limit, n_processors
 
 THREAD_SETTINGS = (
@@ -40,9 +42,10 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Note:
-    """Something that the user should know."""
+    """Something that the user should know; of several with the same `about`, the first is enough."""
 
     text: str
+    about: str
 
 
 @dataclass(frozen=True)
@@ -72,10 +75,16 @@ def events_of(task: Task) -> Iterator[Any]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TfcrWarning)
             event = next(steps, nothing)
-        yield from (Note(str(warning.message)) for warning in caught)
+        yield from (_as_note(warning.message) for warning in caught)
         if event is nothing:
             return
         yield event
+
+
+def _as_note(warning: Warning | str) -> Note:
+    text = str(warning)
+    # the figures differ from fold to fold, but the first note says enough
+    return Note(text, re.sub(r"\d+", "", text) if isinstance(warning, CorpusWarning) else text)
 
 
 class Pool(Protocol):
@@ -144,7 +153,7 @@ class _Processes:
         context = multiprocessing.get_context("spawn")
         self._idle: list[Connection] = []
         self._workers: dict[Connection, SpawnProcess] = {}
-        with _environment(dict.fromkeys(THREAD_SETTINGS, str(threads))):
+        with _environment(dict.fromkeys(THREAD_SETTINGS, str(threads))), _without_interrupts():
             for _ in range(count):
                 ours, theirs = context.Pipe()
                 process = context.Process(target=_serve, args=(theirs,), daemon=True)
@@ -206,6 +215,19 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Block Ctrl-C for processes that start meanwhile: the parent decides what it means, and gets it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _death(process: SpawnProcess) -> str:
     process.join(PATIENCE)
     status = process.exitcode or 0
@@ -220,12 +242,25 @@ def _serve(connection: Connection) -> None:
     """Do the tasks that come, until the parent goes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    logging.getLogger("tfcr").handlers = [_Sent(connection)]
     while True:
         try:
             task = connection.recv()
         except (EOFError, OSError):
             return
         _do(task, connection)
+
+
+class _Sent(logging.Handler):
+    """Sends what is logged to the parent, which shows it as it shows all notes."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__()
+        self.connection = connection
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        self.connection.send(Note(text, text))
 
 
 def _do(task: Task, connection: Connection) -> None:

@@ -47,10 +47,10 @@ class Reporter:
     on_progress: Callable[[RunProgress], None] = lambda progress: None
     _noted: set[str] = field(default_factory=set)
 
-    def note(self, text: str) -> None:
-        """Pass on a note, unless it was passed on before."""
-        if text not in self._noted:
-            self._noted.add(text)
+    def note(self, text: str, about: str = "") -> None:
+        """Pass on a note, unless it or one about the same was passed on before."""
+        if (about or text) not in self._noted:
+            self._noted.add(about or text)
             self.on_note(text)
 
     def doing(self, what: str) -> None:
@@ -161,7 +161,7 @@ def _all_of(tasks: Sequence[Task], pool: Pool, reporter: Reporter) -> list[Any]:
             pool.give(waiting.pop(0))
         for event in pool.events():
             if isinstance(event, Note):
-                reporter.note(event.text)
+                reporter.note(event.text, event.about)
             elif not isinstance(event, Finished):
                 found[event[0]] = event[1]
     return [found[number] for number in range(len(tasks))]
@@ -237,7 +237,7 @@ def _run_folds(work: _Work, run: Run, pool: Pool, reporter: Reporter) -> None:
             time.sleep(WAITING)
         for event in pool.events():
             if isinstance(event, Note):
-                reporter.note(event.text)
+                reporter.note(event.text, event.about)
             elif not isinstance(event, Finished):
                 key, result = event
                 cell = work.add(key, result.fold)
