@@ -23,7 +23,8 @@ from safetensors.numpy import save as dump_tensors
 
 from tfcr.errors import DamagedError, EmbeddingsError, look_up
 from tfcr.system.array_codec import Arrays, packed_strings, write_strings
-from tfcr.system.files import is_packed, open_unpacked, write_file, written_beside
+from tfcr.system.files import write_file, written_beside
+from tfcr.system.limits import is_packed, open_unpacked
 
 CHUNK_BYTES = 1 << 24
 WORD_LIST_ENDINGS = (".txt", ".words", ".vocab")
