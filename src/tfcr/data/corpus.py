@@ -1,7 +1,6 @@
 """Labelled texts, and reading them from files: which rows can be used, and what the user is told about the others."""
 
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from tfcr.data.columns import Columns, choose_columns, joined_text
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import read_label_lines, read_table
 from tfcr.errors import DataError
+from tfcr.system.files import scratch_folder
 
 STANDARD_INPUT = "-"
 
@@ -102,8 +102,8 @@ def opened(path: str | Path) -> Iterator[Path]:
     if str(path) != STANDARD_INPUT:
         yield Path(path)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "standard input"
+    with scratch_folder() as folder:
+        copy = folder / "standard input"
         with copy.open("wb") as file:
             while chunk := sys.stdin.buffer.read(1 << 20):
                 file.write(chunk)

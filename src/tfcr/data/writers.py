@@ -4,7 +4,6 @@ To add a format, write a generator that yields a function to add a table, and ad
 """
 
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import IO, Any
 import polars as pl
 
 from tfcr.errors import DataError, look_up
-from tfcr.system.files import written_beside
+from tfcr.system.files import scratch_folder, written_beside
 
 Write = Callable[[pl.DataFrame], None]
 """Adds a table to a file."""
@@ -56,12 +55,12 @@ def _write_json_lines(file: IO[bytes]) -> Iterator[Write]:
 
 def _write_parquet(file: IO[bytes]) -> Iterator[Write]:
     """Collect the pieces in files of their own: nothing can be appended to a Parquet file."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         parts: list[Path] = []
         types: dict[Any, pl.DataType] = {}
 
         def write(frame: pl.DataFrame) -> None:
-            parts.append(Path(folder) / f"{len(parts)}.parquet")
+            parts.append(folder / f"{len(parts)}.parquet")
             known: dict[Any, Any] = {name: types[name] for name in frame.columns if name in types}
             frame.cast(known).write_parquet(parts[-1])  # pieces of incompatible types fail now, not at the end
             types.update(frame.schema | known)

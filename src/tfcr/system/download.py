@@ -219,7 +219,7 @@ def _receive_all(part: _Part, progress: Progress, tell: Tell, timeout: float) ->
 
 def _given_up(part: _Part, cut: _CutError) -> str:
     kept = f"; {in_words(part.size)} are kept: type the same command again to resume"
-    return f"{part.wanted.url}: {cut}, {TRIES} times in a row{kept if part.size else '; try again later'}"
+    return f"{part.wanted.url}: {cut}, {TRIES} times in a row{kept if part.version else '; try again later'}"
 
 
 def _receive(part: _Part, progress: Progress, timeout: float) -> None:

@@ -22,8 +22,8 @@ from tfcr.system.artifacts import (
     digest_of,
     digest_of_strings,
     drop_artifact,
-    make_artifact,
     open_artifact,
+    read_artifact,
 )
 from tfcr.text.documents import CountedDocuments, count_terms
 from tfcr.text.vocabulary import Vocabulary
@@ -81,16 +81,20 @@ def prepare_corpus(plan: CorpusPlan) -> CorpusHandle:
     texts_hash = digest_of_strings(corpus.texts)
     labels_hash = digest_of_strings([*map(str, corpus.labels), *map(str, corpus.groups or [])])
     name = digest_of("corpus", texts_hash, labels_hash, asdict(plan) | {"source": "", "options": ""})
-    known = make_artifact(SECTION, name, partial(_write_corpus, plan, corpus)).facts
-    facts = CorpusFacts(
-        source=Path(plan.source).name,
-        documents_in_all=len(corpus),
-        documents=known["documents"],
-        classes=tuple(known["classes"]),
-        training_documents=known["training_documents"],
-        notes=tuple(known["notes"]),
-    )
-    return CorpusHandle(name, texts_hash, known["data_hash"], facts)
+
+    def handle(artifact: Artifact) -> CorpusHandle:
+        known = artifact.facts
+        facts = CorpusFacts(
+            source=Path(plan.source).name,
+            documents_in_all=len(corpus),
+            documents=known["documents"],
+            classes=tuple(known["classes"]),
+            training_documents=known["training_documents"],
+            notes=tuple(known["notes"]),
+        )
+        return CorpusHandle(name, texts_hash, known["data_hash"], facts)
+
+    return read_artifact(SECTION, name, partial(_write_corpus, plan, corpus), handle)
 
 
 def read_whole(plan: CorpusPlan) -> Corpus:
@@ -146,7 +150,7 @@ def open_corpus(name: str) -> PreparedCorpus:
     try:
         if artifact is not None:
             return _read_corpus(artifact)
-    except DamagedError:
+    except (DamagedError, LookupError, TypeError, ValueError):
         drop_artifact(SECTION, name)
     raise OSError(2, "a prepared corpus is gone from the cache; run the same command again", name)
 

@@ -21,6 +21,7 @@ from tfcr.system.artifacts import (
     ArtifactWriter,
     digest_of,
     digest_of_strings,
+    drop_artifact,
     make_artifact,
     open_artifact,
     read_artifact,
@@ -145,7 +146,10 @@ def coverage(corpus: PreparedCorpus, found: NDArray[np.bool_]) -> tuple[float, f
 @lru_cache(maxsize=2)
 def _open_aligned(name: str) -> WordVectors:
     artifact = open_artifact(SECTION, name)
-    if artifact is None:
-        raise OSError(2, "prepared vectors are gone from the cache; run the same command again", name)
-    arrays, facts = artifact.arrays, artifact.facts
-    return WordVectors(arrays["vectors"], arrays["found"], facts["coverage_words"], facts["coverage_tokens"])
+    try:
+        if artifact is not None:
+            arrays, facts = artifact.arrays, artifact.facts
+            return WordVectors(arrays["vectors"], arrays["found"], facts["coverage_words"], facts["coverage_tokens"])
+    except (LookupError, TypeError):
+        drop_artifact(SECTION, name)
+    raise OSError(2, "prepared vectors are gone from the cache; run the same command again", name)
