@@ -21,6 +21,7 @@ from tfcr.data import Corpus
 from tfcr.errors import InputError, ModelError
 from tfcr.features.blocks import AVERAGINGS, BLOCKS
 from tfcr.heads import HEADS
+from tfcr.system.files import temporary_name
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.trained.format import SCHEMA, _digest
 
@@ -112,7 +113,7 @@ def test_overwriting_leaves_only_the_new_model(corpus: Corpus, vectors: Embeddin
     folder = tmp_path / "model"
     for C in (0.1, 1, 10):
         plain_classifier(embeddings=vectors, C=C).fit(corpus.texts, corpus.labels).save(folder)
-    (folder / ".table-0000.safetensors-x.tmp").write_bytes(b"left by a killed save")
+    (folder / temporary_name("table-0000.safetensors")).write_bytes(b"left by a killed save")
     load(folder).save(folder)
     names = sorted(path.name.split("-")[0] for path in folder.iterdir())
     assert names == [".lock", "README.md", "config.json", "counts", "table"]
@@ -171,7 +172,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no table": (lambda f: change_config(f, files={}), "lacks or misstates 'table'"),
     "settings": (lambda f: change_config(f, settings={"own_tokenizer": False}), "lacks or misstates"),
     "classes": (lambda f: change_config(f, classes={"type": "text", "values": ["one"]}), "classes cannot be read"),
-    "labels": (lambda f: change_config(f, classes={"type": "integer", "values": ["a", "b", "c"]}), "lacks or misst"),
+    "labels": (lambda f: change_config(f, classes={"type": "integer", "values": ["a", "b", "c"]}), "classes cannot"),
     "a folder for a file": (
         lambda f: (p := next(f.glob("table-*"))).rename(f / "moved") and p.mkdir(),  # type: ignore[func-returns-value]
         "cannot read .*table",
