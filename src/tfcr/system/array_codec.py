@@ -64,7 +64,7 @@ def get_numbers(
 ) -> NDArray[Any]:
     """Return an array of floats as this type, after checking that all are between `least` and LARGEST."""
     array = get_array(arrays, name, "f", shape)
-    if array.size and not (array.min() >= least and array.max() <= LARGEST):  # NaN is neither
+    if array.size and not (float(array.min()) >= least and float(array.max()) <= LARGEST):  # NaN is neither
         raise DamagedError(f"the array {name!r} holds numbers that are not between {least:g} and {LARGEST:g}")
     return array.astype(dtype, copy=False)
 
