@@ -6,6 +6,11 @@ ODD = (b"", b"\0", b"\xff", b"9" * 30, b"-1", b"\n", b" ", b"[" * 50, b"nan", b"
 """What is written over a stretch of a file."""
 
 
+def check_message(error: Exception) -> None:
+    """An error of ours has one line."""
+    assert "\n" not in str(error)
+
+
 def mutated(content: bytes, random: Random) -> bytes:
     """Return the bytes after one to three changes: a flipped bit, a stretch cut out, doubled or replaced, or an end."""
     for _ in range(random.randint(1, 3)):

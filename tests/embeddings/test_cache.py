@@ -81,9 +81,7 @@ def test_a_damaged_cache_of_the_right_size_is_made_again(cache: Path, tmp_path: 
         np.testing.assert_allclose(loaded.vectors, VECTORS, rtol=1e-6)
 
 
-def test_a_cache_that_was_copied_is_hashed_once(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_was_copied_is_hashed_once(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_glove(tmp_path)
     Embeddings.load(path)
     cache.rename(tmp_path / "old")

@@ -130,9 +130,7 @@ def test_what_a_killed_process_left_is_removed_and_what_a_live_one_writes_is_kep
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*mine, "other.csv"])
 
 
-def test_the_files_of_another_machine_are_removed_after_a_day(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_files_of_another_machine_are_removed_after_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_machine", lambda: "0" * 8)
     old, new = tmp_path / temporary_name("old"), tmp_path / temporary_name("new")
     monkeypatch.undo()

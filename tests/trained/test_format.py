@@ -133,7 +133,14 @@ def test_a_folder_with_other_things_is_not_touched(model: TfcrClassifier, tmp_pa
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", ".notes.tmp", ".x.tmp", ".lock", ".table-0000.safetensors-x.tmp", "table-0123456789abcdef.safetensors"],
+    [
+        "README.md",
+        ".notes.tmp",
+        ".x.tmp",
+        ".lock",
+        ".table-0000.safetensors-x.tmp",
+        "table-0123456789abcdef.safetensors",
+    ],
 )
 def test_a_folder_with_a_single_file_of_the_users_is_not_touched(
     name: str, model: TfcrClassifier, tmp_path: Path
@@ -259,7 +266,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "deep": (lambda f: (f / "config.json").write_text("[" * 100_000), "config.json is not JSON .*too deep"),
     "a long number": (lambda f: (f / "config.json").write_text("9" * 5000), "config.json is not JSON"),
-    "a pipe for the config": (lambda f: as_pipe(f / "config.json"), "cannot read .*config.json: it is a pipe; expected"),
+    "a pipe for the config": (
+        lambda f: as_pipe(f / "config.json"),
+        "cannot read .*config.json: it is a pipe; expected",
+    ),
     "a pipe for a file": (lambda f: as_pipe(next(f.glob("table-*"))), "cannot read .*table.*: it is a pipe; expected"),
     "a device for a file": (
         lambda f: (p := next(f.glob("table-*"))).unlink() or p.symlink_to("/dev/zero"),  # type: ignore[func-returns-value]

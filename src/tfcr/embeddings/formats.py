@@ -460,8 +460,8 @@ def _load_array(path: Path) -> NDArray[Any]:
     if not magic.startswith(b"\x93NUMPY") or None in found.values() or start != 8 + width + size:
         raise EmbeddingsError(
             f"{path} is not a plain array of numbers of shape (n_words, dimensions): its header is "
-            f"{' '.join(header.split())[:200]!r}; arrays of objects need pickle, which can run code, and are refused: save "
-            "it again with numpy.save(path, array.astype('float32'))"
+            f"{' '.join(header.split())[:200]!r}; arrays of objects need pickle, which can run code, and are refused: "
+            "save it again with numpy.save(path, array.astype('float32'))"
         )
     kind, order, shape = (match.groups() for match in found.values() if match)
     dtype, rows, columns = np.dtype(kind[0]), int(shape[0]), int(shape[1])

@@ -138,17 +138,17 @@ def _chunks(where: Path | str, start: Callable[[], IO[bytes]]) -> Iterator[bytes
 class _CheckedHeader(tarfile.TarInfo):
     """The header of one file in a tar archive.
 
-    The standard library reads what a header announces without asking how much, and takes a damaged header, or the end of
-    a truncated file, for the end of the archive.
+    The standard library reads what a header announces without asking how much, and takes a damaged header, or the end
+    of a truncated file, for the end of the archive.
     """
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_CheckedHeader":
         try:
             header = super().frombuf(buf, encoding, errors)
-        except tarfile.EOFHeaderError:
-            raise
         except tarfile.HeaderError as error:
+            if buf and not any(buf):  # zeros end an archive
+                raise
             raise tarfile.ReadError(f"{error} where a file or the archive's end should be") from None
         about_others = header.type in (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, *_LONG_NAMES)
         if header.size < 0 or (about_others and header.size > limit("archive header")):

@@ -21,7 +21,6 @@ import io
 import json
 import math
 import shutil
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress

@@ -1,8 +1,8 @@
 """Downloads: atomic, resumed after an interruption, checked by size and hash, safe with several processes.
 
 An unfinished download is kept beside the target as ``.name.part``, with a note of the file and version it belongs to.
-Only a file of the right size and hash gets the final name, and a seal by which later damage is noticed. Size and time of
-every download are limited by rows of `system.limits`.
+Only a file of the right size and hash gets the final name, and a seal by which later damage is noticed. Size and time
+of every download are limited by rows of `system.limits`.
 """
 
 import errno
@@ -234,7 +234,8 @@ def _receive(part: _Part, progress: Progress, timeout: float) -> None:
             if part.size + len(chunk) > most:
                 part.drop()
                 raise DownloadError(
-                    f"{part.wanted.url}: the server sends more than {most:,} bytes; expected no more: it is another file"
+                    f"{part.wanted.url}: the server sends more than {most:,} bytes; expected no more: it is another "
+                    "file"
                 )
             _append(part, chunk)
             progress(part.size, max(offered.total or 0, part.size))
@@ -269,7 +270,9 @@ def _ask(part: _Part, version: _Version | None, timeout: float) -> Any:
     except (OSError, HTTPException) as error:
         raise _CutError(f"no connection ({error or type(error).__name__})") from error
     except ValueError as error:  # an address that cannot be, to which the server leads
-        raise DownloadError(f"{part.wanted.url} leads nowhere ({error}); expected an address of http or https") from None
+        raise DownloadError(
+            f"{part.wanted.url} leads nowhere ({error}); expected an address of http or https"
+        ) from None
 
 
 class _Paced(io.RawIOBase):
@@ -446,7 +449,7 @@ def _append(part: _Part, chunk: bytes) -> None:
 
 
 def _check_sum(part: _Part) -> str:
-    """Return the hash; raise DownloadError for a wrong size or hash and delete the file: nothing of it can be trusted."""
+    """Return the hash; raise DownloadError for a wrong size or hash, and delete the file: none of it can be trusted."""
     size, expected = part.wanted.size, part.wanted.sha256
     sha256 = sum_of(part.path)
     if size is not None and part.size != size:

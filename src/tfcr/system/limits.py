@@ -1,6 +1,6 @@
 """How much a file or a server may ask of us: one table, and the ways of opening that keep to it.
 
-A header may lie and a compressed file may unpack to anything, so every reader checks a row of LIMITS before it believes.
+A header may lie and a compressed file may unpack to anything, so every reader checks a row of LIMITS first.
 Files are opened without waiting: a pipe, a device or a socket where a file was expected is refused.
 """
 
@@ -95,7 +95,9 @@ def read_regular(path: Path, name: str) -> bytes:
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > limit(name):
-            raise OSError(errno.EINVAL, f"it holds {in_words(size)}; expected at most {in_words(limit(name))}", str(path))
+            raise OSError(
+                errno.EINVAL, f"it holds {in_words(size)}; expected at most {in_words(limit(name))}", str(path)
+            )
         return file.read()
 
 
@@ -198,7 +200,7 @@ class _XzFile(io.RawIOBase):
 
 _PACKERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"BZh": lambda file: bz2.BZ2File(file),
+    b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\0": _XzFile,
 }
 

@@ -1,8 +1,8 @@
 """Seals: what files held when they were written, so that a file that changed on disk since is not trusted.
 
-A seal is a small JSON file with the hash of each file and its stamp: size, time, inode. As long as a file has its stamp,
-it is trusted, which takes microseconds. After that its content is hashed once: if it is what was written, the new stamp
-is noted; if not, the seal is broken.
+A seal is a small JSON file with the hash of each file and its stamp: size, time, inode. As long as a file has its
+stamp, it is trusted, which takes microseconds. After that its content is hashed once: if it is what was written, the
+new stamp is noted; if not, the seal is broken.
 
     {"vectors.raw": {"sha256": "9f86d0…", "stamp": [80000000, 1763337600000000000, 1311]}, …}
 """
@@ -45,7 +45,7 @@ def broken_by(seal: Path, files: list[Path]) -> str | None:
 def sum_of(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def _stamp(path: Path) -> list[Any]:

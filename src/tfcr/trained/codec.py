@@ -55,7 +55,7 @@ def read_classes(stored: dict[str, Any]) -> Labels:
         raise ModelError("its classes cannot be read")
     for dtype in in_numpy:
         try:
-            classes = np.array(values, dtype=dtype)
+            classes: Labels = np.array(values, dtype=dtype)
         except OverflowError:
             continue
         if (classes[:-1] < classes[1:]).all():

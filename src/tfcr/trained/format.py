@@ -4,8 +4,8 @@ A folder contains data files, ``config.json`` and a model card. The name of a da
 content. ``config.json``, replaced last, lists the files that belong together: a reader finds the old model or the new
 one, at any moment of a save.
 
-A save replaces a model, or fills an empty folder. Other files in a model's folder stay, and a card that was changed since
-it was written is kept under another name.
+A save replaces a model, or fills an empty folder. Other files in a model's folder stay, and a card that was changed
+since it was written is kept under another name.
 """
 
 import hashlib
