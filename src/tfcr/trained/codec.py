@@ -104,9 +104,9 @@ def read_table(arrays: Arrays, averagings: tuple[str, ...], n_outputs: int) -> W
 
 def _check_divisors(table: WordTable) -> None:
     """Refuse what would make plain and compiled code differ: a root of less than 0, a division by almost 0."""
-    norms = np.flatnonzero([AVERAGINGS[name].sublinear for name in table.averagings])
-    numbers = np.abs(table.divisor_weights.data)
-    if (table.divisor_weights[:, norms].data < 0).any() or ((numbers > 0) & (numbers < SMALLEST)).any():
+    is_norm = np.array([AVERAGINGS[name].sublinear for name in table.averagings])
+    numbers, sizes = table.divisor_weights.data, np.abs(table.divisor_weights.data)
+    if (numbers[is_norm[table.divisor_weights.indices]] < 0).any() or ((sizes > 0) & (sizes < SMALLEST)).any():
         raise DamagedError(f"the array 'divisor_weights.data' holds a square below 0, or a number below {SMALLEST:g}")
 
 
