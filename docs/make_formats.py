@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tfcr.data import READERS, WRITERS
+from tfcr.system.limits import LIMITS, in_words
 
 TARGET = Path(__file__).with_name("formats.md")
 
@@ -16,7 +17,13 @@ def reference() -> str:
     ]
     writers = [f"| `.{name}` | {writer.what} |" for name, writer in WRITERS.items()]
     text = _with_table(text, "readers", ["| `--format` | what it is | names end in |", "|---|---|---|", *readers])
+    limits = [f"| {name} | {_amount(*limit[:2])} | {limit.what} |" for name, limit in LIMITS.items()]
+    text = _with_table(text, "limits", ["| limit | most (rate: least) | of what |", "|---|---|---|", *limits])
     return _with_table(text, "writers", ["| `-o` ends in | what it is |", "|---|---|", *writers])
+
+
+def _amount(value: int, unit: str) -> str:
+    return in_words(value) if unit == "bytes" else f"{value:,} {unit}"
 
 
 def _endings(endings: tuple[str, ...]) -> str:

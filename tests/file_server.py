@@ -42,6 +42,12 @@ class Server(ThreadingHTTPServer):
         self.length = True
         self.moved = ""
         self.pause = 0.0  # seconds between chunks
+        self.step = 1 << 16  # bytes of a chunk
+        self.silence = 0.0  # seconds before the first chunk
+        self.keeps_promises = True  # whether If-Range is heeded
+        self.modified: str | None = None
+        self.before = b""  # raw bytes sent before each answer
+        self.endless = b""  # raw bytes sent after the content, until the client goes
         self.asked: list[dict[str, str]] = []
 
     @property
@@ -60,6 +66,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         server = self.server
         server.asked.append(dict(self.headers.items()))
+        self.wfile.write(server.before)
         if server.refusals:
             self.send_error(server.refusals.pop(0))
         elif server.moved and self.path == "/file":
@@ -80,6 +87,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", server.kind)
         if server.etag:
             self.send_header("ETag", server.etag)
+        if server.modified:
+            self.send_header("Last-Modified", server.modified)
         if start is not None:
             last = len(server.content) - 1
             self.send_header("Content-Range", f"bytes {start}-{last}/{len(server.content)}")
@@ -88,15 +97,19 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         end = server.cuts.pop(0) if server.cuts else len(body)
-        step = 1 << 16
+        step = server.step
+        time.sleep(server.silence)
         for first in range(0, min(end, len(body)), step):
             self.wfile.write(body[first : min(first + step, end)])
             self.wfile.flush()
             time.sleep(server.pause)
+        while server.endless:
+            self.wfile.write(server.endless)
 
     def start_of_range(self) -> int | None:
         asked = self.headers.get("Range")
-        still_same = self.headers.get("If-Range") in (None, self.server.etag)
+        marks = (None, self.server.etag, self.server.modified)
+        still_same = self.headers.get("If-Range") in marks or not self.server.keeps_promises
         if asked is None or not self.server.ranges or not still_same:
             return None
         shift = self.server.shifts.pop(0) if self.server.shifts else 0

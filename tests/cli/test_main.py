@@ -131,7 +131,7 @@ def test_refused_in_one_line_with_status_2(kind: str, run: Run, tmp_path: Path) 
 
 
 def test_archives_that_are_dangerous(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tfcr.system import archives
+    from tfcr.system.limits import LIMITS
 
     path = tmp_path / "evil.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
@@ -145,7 +145,7 @@ def test_archives_that_are_dangerous(run: Run, tmp_path: Path, monkeypatch: pyte
         member = tarfile.TarInfo("x/1")
         member.size = 50_000_000
         archive.addfile(member, io.BytesIO(bytes(50_000_000)))
-    monkeypatch.setattr(archives, "MOST_HARMLESS", 1_000_000)
+    monkeypatch.setitem(LIMITS, "unpacked harmless", LIMITS["unpacked harmless"]._replace(value=1_000_000))
     result = run("evaluate", path)
     assert (result.status, "unpacks to more than" in result.err) == (2, True)
 

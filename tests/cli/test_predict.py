@@ -3,6 +3,9 @@
 import gzip
 import json
 import re
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,7 +15,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from tests.cli.runner import Run
+from tests.cli.runner import Run, environment
 from tests.conftest import plain_classifier
 from tests.data.files import write_sheets
 from tfcr.data import ReadOptions
@@ -163,6 +166,24 @@ def test_a_document_of_ten_megabytes(run: Run, model: Path, tmp_path: Path) -> N
     result = run("predict", model, path, "-o", tmp_path / "out.parquet")
     assert result.status == 0
     assert pl.read_parquet(tmp_path / "out.parquet")["predicted"].to_list()[0] == "class 0"
+
+
+def test_what_a_killed_predict_leaves_is_removed_by_the_next_run(run: Run, model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / ".notes.tmp").write_text("a user's own")
+    large, small = tmp_path / "large.csv", tmp_path / "small.csv"
+    large.write_text("text\n" + "w0_1 w0_2 common1\n" * 2_000_000)
+    small.write_text("text\nw0_1\n")
+    command = [sys.executable, "-m", "tfcr", "predict", str(model), str(large), "-o", str(folder / "large.csv")]
+    with subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL) as killed:
+        while len(list(folder.iterdir())) < 2:
+            assert killed.poll() is None
+            time.sleep(0.01)
+        killed.kill()
+    assert len(list(folder.iterdir())) == 2
+    assert run("predict", model, small, "-o", folder / "small.csv").status == 0
+    assert sorted(path.name for path in folder.iterdir()) == [".notes.tmp", "small.csv"]
 
 
 # written as it was read ----------------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """Vector files are converted once, and again when they change or the cache is damaged."""
 
 import json
+import shutil
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -48,7 +50,8 @@ def test_a_truncated_cache_is_made_again(name: str, cache: Path, tmp_path: Path)
     Embeddings.load(path)
     file = next(cache.rglob(name))
     file.write_bytes(file.read_bytes()[:-4])
-    assert Embeddings.load(path).words == WORDS
+    with pytest.warns(TfcrWarning, match="the cache entry embeddings/.* is damaged .*; it is made again"):
+        assert Embeddings.load(path).words == WORDS
     assert len(list(cache.iterdir())) == 1
 
 
@@ -59,6 +62,33 @@ def test_offsets_that_lead_astray_are_made_again(cache: Path, tmp_path: Path) ->
     offsets = np.fromfile(file, "<i8")
     offsets[1] = 10**9
     offsets.tofile(file)
+    with pytest.warns(TfcrWarning, match="is damaged"):
+        assert Embeddings.load(path).words == WORDS
+
+
+def test_a_damaged_cache_of_the_right_size_is_made_again(cache: Path, tmp_path: Path) -> None:
+    path = write_glove(tmp_path)
+    Embeddings.load(path)
+    random = Random(0)
+    for name in ["vectors.raw", "words.text.raw", "words.offsets.raw", "facts.json"] * 10:
+        file = next(cache.rglob(name))
+        content = bytearray(file.read_bytes())
+        content[random.randrange(len(content))] ^= 1 << random.randrange(8)
+        file.write_bytes(content)
+        with pytest.warns(TfcrWarning, match="is damaged"):
+            loaded = Embeddings.load(path)
+        assert loaded.words == WORDS
+        np.testing.assert_allclose(loaded.vectors, VECTORS, rtol=1e-6)
+
+
+def test_a_cache_that_was_copied_is_hashed_once(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_glove(tmp_path)
+    Embeddings.load(path)
+    cache.rename(tmp_path / "old")
+    shutil.copytree(tmp_path / "old", cache)
+    monkeypatch.setattr("tfcr.embeddings.cache._convert", lambda file, writer: pytest.fail("converted again"))
+    assert Embeddings.load(path).words == WORDS
+    monkeypatch.setattr("tfcr.system.seals.sum_of", lambda file: pytest.fail("hashed again"))
     assert Embeddings.load(path).words == WORDS
 
 
@@ -67,7 +97,8 @@ def test_other_facts_are_made_again(cache: Path, tmp_path: Path) -> None:
     report = Embeddings.load(path).report
     file = next(cache.rglob("facts.json"))
     file.write_text(json.dumps({**json.loads(file.read_text()), "facts": {"other": 1}}))
-    assert Embeddings.load(path).report == report
+    with pytest.warns(TfcrWarning, match="is damaged"):
+        assert Embeddings.load(path).report == report
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:

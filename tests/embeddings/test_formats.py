@@ -1,9 +1,15 @@
 """Every vector format: through one contract, against gensim, and every way a file can be bad."""
 
+import bz2
 import gzip
 import json
+import lzma
+import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,14 +22,17 @@ from tests.embeddings.vector_files import (
     write_fasttext,
     write_glove,
     write_gz,
+    write_npy,
     write_safetensors,
     write_word2vec_binary,
     write_word2vec_text,
 )
-from tfcr import Embeddings
+from tests.mutations import check_message, mutated
+from tfcr import Embeddings, TfcrWarning
 from tfcr.embeddings import FORMATS, formats
 from tfcr.embeddings.formats import detect_format, vector_file
 from tfcr.errors import EmbeddingsError
+from tfcr.system.limits import LIMITS
 
 # gensim leaves the files it reads open, which Python reports whenever it collects them
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -215,7 +224,7 @@ def test_an_array_that_needs_pickle_is_refused(tmp_path: Path) -> None:
     [
         (np.ones((2, 2)), None, "has no word list beside it; expected n.txt"),
         (np.ones((2, 2)), "a\n", "holds 2 vectors and its word list 1 words"),
-        (np.ones(2), "a\nb\n", r"shape \(2,\)"),
+        (np.ones(2), "a\nb\n", r"\(2,\)"),
         (np.ones((2, 0)), "a\nb\n", "holds vectors of no dimensions; expected one or more"),
         (np.full((2, 2), np.nan), "a\nb\n", "row 0: the vector of b'a' holds NaN"),
     ],
@@ -364,3 +373,171 @@ def test_words_that_could_not_be_read_back_are_refused(name: str, word: str, tmp
     assert not list(tmp_path.iterdir())
     vectors.save(tmp_path / "vectors.safetensors")
     assert Embeddings.load(tmp_path / "vectors.safetensors").words == ["good", word]
+
+
+# lying headers and damaged files -------------------------------------------------------------------------------------
+
+LIES: dict[str, tuple[str, bytes, str]] = {
+    "dimensions of a text file": ("v.vec", b"2 50000000\nthe 1 2\n", "announces vectors of 50,000,000 dimensions"),
+    "dimensions of a binary file": ("v.bin", b"2 50000000\nthe \0\0\0\0", "announces vectors of 50,000,000"),
+    "words of a binary file": ("v.bin", b"999999999999 2\nthe \0\0\0\0\0\0\0\0", "vector 2 of the 999999999999"),
+    "a number of 5,000 digits": ("v.vec", b"9" * 5000 + b" 2\nthe 1 2\n", "unrecognised format"),
+    "a word without an end": (
+        "v.bin",
+        b"2 2\nthe " + bytes(8) + b"\x80" * 200_000,
+        "found no space within 65,536 bytes",
+    ),
+    "a line without an end": ("v.txt", b"the 1 2 " + b"1" * (1 << 25), "a line of more than 16,777,216 bytes"),
+    "columns of GloVe": ("v.txt", b"the" + b" 1" * 70_000 + b"\n", "announces vectors of 70,000 dimensions"),
+}
+
+
+@pytest.mark.parametrize("kind", LIES)
+def test_a_lying_header_is_refused(kind: str, tmp_path: Path) -> None:
+    name, content, message = LIES[kind]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(EmbeddingsError, match=message):
+        Embeddings.load(tmp_path / name)
+
+
+NPY_HEADERS = {
+    "nothing": b"",
+    "not Python": b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2",
+    "deep": b"(" * 5000,
+    "deep and long": b"{'descr': " + b"[" * 60_000,
+    "longer than allowed": b" " * 100_000,
+    "objects": b"{'descr': '|O', 'fortran_order': False, 'shape': (2, 2), }",
+    "records": b"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 2), }",
+    "text": b"{'descr': '<U4', 'fortran_order': False, 'shape': (2, 2), }",
+    "complex": b"{'descr': '<c8', 'fortran_order': False, 'shape': (2, 2), }",
+    "a type that is none": b"{'descr': '<f3', 'fortran_order': False, 'shape': (2, 2), }",
+    "negative": b"{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 2), }",
+    "huge": b"{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999999, 2), }",
+    "5,000 digits": b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"9" * 5000 + b", 2), }",
+    "one axis": b"{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }",
+    "no columns": b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 0), }",
+    "no rows": b"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2), }",
+    "a call": b"{'descr': '<f4', 'fortran_order': False, 'shape': __import__('os').abort(), }",
+    "not UTF-8": b"{'descr': '\xff', 'fortran_order': False, 'shape': (2, 2), }",
+}
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 9])
+@pytest.mark.parametrize("kind", NPY_HEADERS)
+def test_damaged_headers_of_arrays(kind: str, version: int, tmp_path: Path) -> None:
+    header = NPY_HEADERS[kind]
+    size = (len(header) % (1 << 16)).to_bytes(2, "little") if version == 1 else len(header).to_bytes(4, "little")
+    (tmp_path / "n.npy").write_bytes(b"\x93NUMPY" + bytes([version, 0]) + size + header + bytes(16))
+    (tmp_path / "n.txt").write_text("a\nb\n")
+    with pytest.raises(EmbeddingsError, match="n.npy") as caught:
+        Embeddings.load(tmp_path / "n.npy")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["<f2", ">f4", "<f8", "<i8", "|u1", ">i2"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_arrays_as_numpy_writes_them(kind: str, order: Any, version: Any, tmp_path: Path) -> None:
+    array = np.array([[1, 2, 3], [4, 5, 6]], kind, order=order)
+    with (tmp_path / "n.npy").open("wb") as file:
+        np.lib.format.write_array(file, array, version)
+    (tmp_path / "n.txt").write_text("a\nb\n")
+    assert Embeddings.load(tmp_path / "n.npy").vectors.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16", "F64"])
+def test_tensors_of_other_floats_are_read(kind: str, tmp_path: Path) -> None:
+    rows = {
+        "F16": np.array([[1.5, 2]], "<f2"),
+        "BF16": np.array([[0x3FC0, 0x4000]], "<u2"),
+        "F64": np.array([[1.5, 2]]),
+    }
+    content = rows[kind].tobytes()
+    header = f'{{"vectors": {{"dtype": "{kind}", "shape": [1, 2], "data_offsets": [0, {len(content)}]}}}}'.encode()
+    (tmp_path / "s.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + content)
+    (tmp_path / "s.txt").write_text("a\n")
+    assert Embeddings.load(tmp_path / "s.safetensors")["a"].tolist() == [1.5, 2]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{" + b'"a":[' * 100_000,
+        b'{"vectors": {"dtype": "F32", "shape": [' + b"9" * 5000 + b'], "data_offsets": [0, 8]}}',
+        b'{"vectors": {"dtype": "F32", "shape": [1, 2], "data_offsets": [-8, 8]}}',
+        b'{"vectors": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 80]}}',
+        b'{"vectors": {"dtype": "F32", "shape": [1, true], "data_offsets": [0, 8]}}',
+        b'{"vectors": {"dtype": ["F32"], "shape": [1, 2], "data_offsets": [0, 8]}}',
+        b'{"vectors": [1]}',
+        b'{"vectors": null}',
+    ],
+)
+def test_damaged_headers_of_tensors(header: bytes, tmp_path: Path) -> None:
+    (tmp_path / "s.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    (tmp_path / "s.txt").write_text("a\n")
+    with pytest.raises(EmbeddingsError, match="s.safetensors") as caught:
+        Embeddings.load(tmp_path / "s.safetensors")
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_file_that_unpacks_to_too_much(pack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LIMITS, "unpacked harmless", LIMITS["unpacked harmless"]._replace(value=100_000))
+    (tmp_path / "v.txt.gz").write_bytes(pack(b"the 1 2\n" * 10 + b"x 1 2\n" * 500_000))
+    with pytest.raises(EmbeddingsError, match="unpacks to more than"):
+        Embeddings.load(tmp_path / "v.txt.gz")
+
+
+@pytest.mark.parametrize("name", ["v.txt", "v.npy", "v.safetensors"])
+def test_pipes_and_devices_are_refused_at_once(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(EmbeddingsError, match="is a pipe or device; expected a file"):
+        Embeddings.load(tmp_path / name)
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(EmbeddingsError, match="is a pipe or device; expected a file"):
+        Embeddings.load(tmp_path / name)
+
+
+def test_a_word_list_that_is_a_pipe(tmp_path: Path) -> None:
+    path = write_npy(tmp_path)
+    (tmp_path / "n.txt").unlink()
+    os.mkfifo(tmp_path / "n.txt")
+    with pytest.raises(EmbeddingsError, match="it is a pipe; expected a file"):
+        Embeddings.load(path)
+
+
+def test_a_users_file_is_not_replaced_by_a_word_list(tmp_path: Path) -> None:
+    vectors = Embeddings.from_arrays(["a", "b"], [[1, 2], [3, 4]])
+    vectors.save(tmp_path / "v.npy")
+    vectors.save(tmp_path / "v.npy")  # a word list of ours may be replaced
+    (tmp_path / "v.txt").write_text("three\nlines of\nmy notes\n")
+    with pytest.raises(EmbeddingsError, match="would replace .*v.txt; choose another name"):
+        vectors.save(tmp_path / "v.npy")
+    assert (tmp_path / "v.txt").read_text().startswith("three")
+
+
+def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    path.write_text("the 1 2\ncat 3 4\n")
+    for _ in range(2):
+        assert Embeddings.load(path).words == ["the", "cat"]
+
+
+@pytest.mark.parametrize("row", FILES)
+def test_mutated_files_are_read_or_refused(row: str, tmp_path: Path) -> None:
+    """Whatever happens to the bytes of a file: vectors, or an EmbeddingsError in one line."""
+    path = FILES[row][1](tmp_path)
+    whole = path.read_bytes()
+    random = Random(row)
+    for _ in range(60):
+        path.write_bytes(mutated(whole, random))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TfcrWarning)
+            try:
+                loaded = Embeddings.load(path)
+            except EmbeddingsError as error:
+                check_message(error)
+            else:
+                assert len(loaded.words) == len(loaded)
+                assert np.isfinite(loaded.vectors).all()

@@ -1,6 +1,8 @@
 """Vector files as other programs write them, one row each in FILES."""
 
+import bz2
 import gzip
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,6 +47,19 @@ def write_gz(folder: Path) -> Path:
     return packed
 
 
+def write_bz2(folder: Path) -> Path:
+    packed = folder / "g.txt.bz2"
+    packed.write_bytes(bz2.compress(write_glove(folder).read_bytes()))
+    return packed
+
+
+def write_xz(folder: Path) -> Path:
+    packed = folder / "g.txt.xz"
+    whole = write_glove(folder).read_bytes()
+    packed.write_bytes(lzma.compress(whole[:50]) + bytes(8) + lzma.compress(whole[50:]))  # as xz joins files
+    return packed
+
+
 def write_npy(folder: Path) -> Path:
     np.save(folder / "n.npy", VECTORS)
     (folder / "n.txt").write_text("\n".join(WORDS) + "\n", "utf-8")
@@ -64,6 +79,8 @@ FILES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "fastText": ("word2vec-text", write_fasttext),
     "GloVe": ("glove", write_glove),
     "GloVe, gzipped": ("glove", write_gz),
+    "GloVe, packed by bzip2": ("glove", write_bz2),
+    "GloVe, packed by xz": ("glove", write_xz),
     "numpy": ("npy", write_npy),
     "safetensors": ("safetensors", write_safetensors),
 }

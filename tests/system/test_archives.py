@@ -1,21 +1,27 @@
 """Archives: unpacking one file, and archives that are damaged or not to be trusted."""
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import shutil
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tests.data.files import pairs
 from tests.file_server import vectors_zip, visible
+from tests.mutations import check_message, mutated
 from tfcr.data import read_corpus
 from tfcr.errors import DataError
 from tfcr.system import archives
 from tfcr.system.archives import unpack_one
+from tfcr.system.limits import LIMITS
 
 
 def test_unpacking_goes_where_it_is_told(tmp_path: Path) -> None:
@@ -59,7 +65,7 @@ def test_archives_not_to_be_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     outside = write_archive(tmp_path / "outside.tar.gz", {"top/x/../../../evil/1": b"text"})
     with pytest.raises(DataError, match="which leads out of its folder"):
         read_corpus(outside)
-    monkeypatch.setattr(archives, "MOST_HARMLESS", 10_000)
+    monkeypatch.setitem(LIMITS, "unpacked harmless", LIMITS["unpacked harmless"]._replace(value=10_000))
     bomb = write_archive(tmp_path / "bomb.tar.gz", {f"top/x/{n}": bytes(1_000_000) for n in range(3)})
     with pytest.raises(DataError, match="unpacks to more than"):
         read_corpus(bomb)
@@ -121,5 +127,111 @@ def test_a_zip_with_a_link_or_a_password(tmp_path: Path) -> None:
 def test_a_truncated_archive(tmp_path: Path) -> None:
     path = write_archive(tmp_path / "cut.tar.gz", {"top/x/1": bytes(range(256)) * 400})
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(DataError, match="cut.tar.gz: top/x/1 is truncated or damaged .*; get the file again"):
+    with pytest.raises(DataError, match="cut.tar.gz.* is truncated or .*; get the file again"):
         read_corpus(path)
+
+
+def tar_header(name: str, size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
+    header = tarfile.TarInfo(name)
+    header.size, header.type = size, kind
+    return header.tobuf(tarfile.GNU_FORMAT)
+
+
+def padded(content: bytes) -> bytes:
+    return content + bytes(-len(content) % 512)
+
+
+END = bytes(1024)
+BAD_TARS: dict[str, tuple[bytes, str]] = {
+    "a large pax header": (
+        tar_header("pax", 2 << 20, tarfile.XHDTYPE) + bytes(2 << 20) + tar_header("top/x/1", 0) + END,
+        "a header of 2,097,152 bytes",
+    ),
+    "a large global header": (tar_header("pax", 1 << 33, tarfile.XGLTYPE) + END, "a header of 8,589,934,592 bytes"),
+    "a long name": (tar_header("name", 1 << 30, tarfile.GNUTYPE_LONGNAME) + END, "a header of 1,073,741,824 bytes"),
+    "a size below 0": (tar_header("top/x/1", -512) + END, "a header of -512 bytes"),
+    "a pax size below 0": (
+        tar_header("pax", 14, tarfile.XHDTYPE) + padded(b"14 size=-1024\n") + tar_header("top/x/1", 0) + END,
+        "truncated or not a tar archive|unpacks to more than",
+    ),
+    "headers that follow each other": (
+        (tar_header("pax", 12, tarfile.XHDTYPE) + padded(b"12 path=a/b\n")) * 3000 + END,
+        "truncated or not a tar archive",
+    ),
+    "sparse": (tar_header("top/x/1", 100, tarfile.GNUTYPE_SPARSE) + END, "a sparse file"),
+    "a damaged second header": (
+        tar_header("top/x/1", 4) + padded(b"text") + tar_header("top/y/2", 4)[:-1] + b"x" + padded(b"text") + END,
+        "bad checksum where a file or the archive's end should be",
+    ),
+    "no end": (tar_header("top/x/1", 4) + padded(b"text"), "empty header where a file or the archive's end should be"),
+    "the end cut off": (tar_header("top/x/1", 1000) + b"text", "truncated or"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_TARS)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_damaged_tar_archives(kind: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    content, message = BAD_TARS[kind]
+    (tmp_path / "a.tar.gz").write_bytes(pack(content))
+    with pytest.raises(DataError, match=message):
+        read_corpus(tmp_path / "a.tar.gz")
+
+
+def test_an_archive_packed_by_xz(tmp_path: Path) -> None:
+    content = b"".join(tar_header(f"top/{label}/1", 4) + padded(b"text") for label in "xy") + END
+    (tmp_path / "a.tar.xz").write_bytes(lzma.compress(content))
+    assert [label for _, label in pairs(tmp_path / "a.tar.xz")] == ["x", "y"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_data_file_that_unpacks_to_too_much(
+    pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LIMITS, "unpacked harmless", LIMITS["unpacked harmless"]._replace(value=100_000))
+    (tmp_path / "a.csv.gz").write_bytes(pack(b"text,label\n" + b"a,b\n" * 200_000))
+    with pytest.raises(DataError, match="unpacks to more than"):
+        b"".join(archives.file_chunks(tmp_path / "a.csv.gz"))
+    with pytest.raises(DataError, match="unpacks to more than"):
+        unpack_one(tmp_path / "a.csv.gz", tmp_path / "a.csv")
+    assert visible(tmp_path) == ["a.csv.gz"]
+
+
+def test_an_xz_file_that_asks_for_too_much_memory(tmp_path: Path) -> None:
+    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 512 << 20}]
+    (tmp_path / "a.csv.xz").write_bytes(lzma.compress(b"text", filters=filters))
+    with pytest.raises(DataError, match="[Mm]emory"):
+        b"".join(archives.file_chunks(tmp_path / "a.csv.xz"))
+
+
+def test_a_zip_that_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LIMITS, "unpacked harmless", LIMITS["unpacked harmless"]._replace(value=100_000))
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("v.txt", bytes(10_000_000))
+    with pytest.raises(DataError, match="unpacks to more than"):
+        unpack_one(tmp_path / "a.zip", tmp_path / "v.txt")
+    with pytest.raises(DataError, match="unpacks to more than"):
+        list(archives.members(tmp_path / "a.zip"))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tar", "a.zip", "a.csv.gz"])
+def test_a_pipe_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(DataError, match="it is a pipe; expected a file"):
+        [b"".join(member.chunks()) for member in archives.members(tmp_path / name)]
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz", "tar.bz2", "tar.xz", "zip", "csv.gz", "csv.bz2", "csv.xz"])
+def test_mutated_archives_are_read_or_refused(kind: str, tmp_path: Path) -> None:
+    packs: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+    plain = b"".join(tar_header(f"top/{n % 2}/{n}", 40) + padded(b"some text of %d" % n + bytes(25)) for n in range(8))
+    whole = b"text,label\n" + b"a,b\n" * 100 if kind.startswith("csv") else plain + END
+    whole = packs.get(kind.rpartition(".")[2], bytes)(whole)
+    if kind == "zip":
+        whole = vectors_zip("a/v.txt", "b/w.txt")
+    path, random = tmp_path / f"a.{kind}", Random(kind)
+    for _ in range(100):
+        path.write_bytes(mutated(whole, random))
+        try:
+            [b"".join(member.chunks()) for member in archives.members(path)]
+        except DataError as error:
+            check_message(error)

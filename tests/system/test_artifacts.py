@@ -3,17 +3,18 @@
 import json
 import os
 import threading
-import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tfcr.errors import DamagedError
-from tfcr.system import artifacts
+from tfcr.errors import DamagedError, TfcrWarning
+from tfcr.system import seals
 from tfcr.system.array_codec import read_sparse, read_strings, write_sparse, write_strings
 from tfcr.system.artifacts import (
     Artifact,
@@ -25,6 +26,7 @@ from tfcr.system.artifacts import (
     open_artifact,
     read_artifact,
 )
+from tfcr.system.files import temporary_name
 
 MATRIX = sp.csr_array(np.array([[0.0, 5], [7, 8]]))
 
@@ -85,6 +87,17 @@ def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
 
 
+def flip(file: Path, at: int) -> None:
+    content = bytearray(file.read_bytes())
+    content[at] ^= 1
+    file.write_bytes(content)
+
+
+def as_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
 def change_facts(folder: Path, name: str, value: Any) -> None:
     stored = json.loads((folder / "facts.json").read_text())
     stored["arrays"][name] = value
@@ -102,6 +115,15 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "another shape": lambda folder: change_facts(folder, "rows", ["<f8", [7, 2]]),
     "objects": lambda folder: change_facts(folder, "rows", ["|O", [6, 2]]),
     "no type": lambda folder: change_facts(folder, "rows", ["evil", [6, 2]]),
+    "rows and columns change places": lambda folder: change_facts(folder, "rows", ["<f8", [2, 6]]),
+    "another number": lambda folder: flip(folder / "rows.raw", 3),
+    "another letter": lambda folder: flip(folder / "words.text.raw", 0),
+    "deep facts": lambda folder: (folder / "facts.json").write_text("[" * 100_000),
+    "a long number": lambda folder: change_facts(folder, "rows", "1" * 5000),
+    "a file is a pipe": lambda folder: as_pipe(folder / "rows.raw"),
+    "the facts are a pipe": lambda folder: as_pipe(folder / "facts.json"),
+    "the seal is a pipe": lambda folder: as_pipe(folder / "seal.json"),
+    "no JSON in the seal": lambda folder: (folder / "seal.json").write_text("["),
 }
 
 
@@ -109,8 +131,10 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 def test_a_damaged_artifact_is_made_again(damage: str, section: Path) -> None:
     make_artifact("things", "one", write_all)
     DAMAGES[damage](section / "one")
-    assert open_artifact("things", "one") is None
-    check(make_artifact("things", "one", write_all))
+    with pytest.warns(TfcrWarning, match="the cache entry things/one is damaged .*; it is made again"):
+        assert open_artifact("things", "one") is None
+    with pytest.warns(TfcrWarning, match="it is made again"):
+        check(make_artifact("things", "one", write_all))
     assert [path.name for path in section.iterdir()] == ["one"]
 
 
@@ -126,9 +150,63 @@ def test_what_cannot_be_read_is_made_again(section: Path) -> None:
             raise DamagedError("the first one is bad")
         return int(artifact.facts["number"])
 
-    assert read_artifact("things", "one", make, read) == 2
+    with pytest.warns(TfcrWarning, match="is damaged"):
+        assert read_artifact("things", "one", make, read) == 2
     assert read_artifact("things", "one", make, read) == 2
     assert len(made) == 2
+
+
+def test_an_entry_of_a_version_without_seals_is_made_again_quietly(section: Path) -> None:
+    make_artifact("things", "one", write_all)
+    (section / "one" / "seal.json").unlink()
+    assert open_artifact("things", "one") is None
+    check(make_artifact("things", "one", write_all))
+
+
+def test_any_changed_byte_is_noticed(section: Path) -> None:
+    """Each byte in turn: the entry is as it was, or absent."""
+    make_artifact("things", "one", write_all)
+    folder = section / "one"
+    whole = {file.name: file.read_bytes() for file in folder.iterdir()}
+    random = Random(0)
+    for name, content in whole.items():
+        for at in {random.randrange(len(content)) for _ in range(30)} if content else ():
+            changed = bytearray(content)
+            changed[at] = random.randrange(256)
+            (folder / name).write_bytes(changed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TfcrWarning)
+                found = open_artifact("things", "one")
+            if found is not None:
+                check(found)
+            (folder / name).write_bytes(content)
+
+
+def test_a_file_with_its_stamp_is_not_hashed(section: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_artifact("things", "one", write_all)
+    hashed: list[str] = []
+    real = seals.sum_of
+
+    def counting(path: Path) -> str:
+        hashed.append(path.name)
+        return real(path)
+
+    monkeypatch.setattr(seals, "sum_of", counting)
+    assert open_artifact("things", "one") is not None
+    assert hashed == []
+    (section / "one" / "rows.raw").touch()
+    for _ in range(2):  # the new stamp is noted
+        found = open_artifact("things", "one")
+        assert found is not None
+        check(found)
+    assert hashed == ["rows.raw"]
+
+
+def test_a_lock_left_by_a_killed_process_is_removed(section: Path) -> None:
+    make_artifact("things", "one", write_all)
+    (section / ".one.lock").touch()
+    make_artifact("things", "one", write_all)
+    assert [path.name for path in section.iterdir()] == ["one"]
 
 
 def test_one_that_fails_leaves_nothing_behind(section: Path) -> None:
@@ -162,18 +240,16 @@ def test_two_at_once_make_it_once(section: Path) -> None:
     assert [path.name for path in section.iterdir()] == ["one"]
 
 
-def test_earlier_states_and_abandoned_folders_are_dropped(section: Path) -> None:
+def test_earlier_states_and_what_killed_processes_left_are_dropped(section: Path) -> None:
     section.mkdir(parents=True)
-    old, new = section / ".a-1-xyz", section / ".a-2-xyz"
-    for folder in (old, new):
-        folder.mkdir()
+    left = section / temporary_name("a-1")
+    left.mkdir()
+    (left / "rows.raw").write_bytes(b"unfinished")
     (section / ".a-0.lock").touch()
-    long_ago = time.time() - artifacts.ABANDONED - 10
-    for path in (old, section / ".a-0.lock"):
-        os.utime(path, (long_ago, long_ago))
+    (section / ".a-9-of a user").mkdir()
     for name in ("a-1", "b-1", "a-2", "ab-1", "c"):
         make_artifact("things", name, write_all)
-    assert sorted(path.name for path in section.iterdir()) == [".a-2-xyz", "a-2", "ab-1", "b-1", "c"]
+    assert sorted(path.name for path in section.iterdir()) == [".a-9-of a user", "a-2", "ab-1", "b-1", "c"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -1,13 +1,16 @@
 """Where files go, and one process at a time."""
 
+import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from tfcr.system.files import cache_folder, locked, write_file, written_beside
+from tfcr.system import files
+from tfcr.system.files import cache_folder, locked, temporary_name, write_file, written_beside
 
 
 def test_a_lock_that_is_removed_locks_nothing(tmp_path: Path) -> None:
@@ -94,3 +97,102 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
         fail()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from tfcr.system.files import folder_beside, written_beside
+target = Path(sys.argv[1])
+with written_beside(target) as file, folder_beside(target.with_name("folder")) as folder:
+    file.write(b"half")
+    file.flush()
+    (folder / "half").write_bytes(b"half")
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_what_a_killed_process_left_is_removed_and_what_a_live_one_writes_is_kept(tmp_path: Path) -> None:
+    mine = [".notes.tmp", ".a.csv-12345678.tmp", ".x.tfcr-tmp", "a.csv.1234abcd-1-1234abcd.tfcr-tmp"]
+    for name in mine:
+        (tmp_path / name).write_text("a user's own")
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path / "out.csv")], stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "writing\n"
+        write_file(tmp_path / "other.csv", b"whole")
+        assert len(list(tmp_path.glob("*.tfcr-tmp"))) == 2 + 2  # its file and its folder, and two of the user's
+        writer.kill()
+        writer.wait()
+        write_file(tmp_path / "other.csv", b"whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*mine, "other.csv"])
+
+
+def test_the_files_of_another_machine_are_removed_after_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_machine", lambda: "0" * 8)
+    old, new = tmp_path / temporary_name("old"), tmp_path / temporary_name("new")
+    monkeypatch.undo()
+    for path in (old, new):
+        path.write_bytes(b"half")
+    long_ago = time.time() - files.ABANDONED - 10
+    os.utime(old, (long_ago, long_ago))
+    write_file(tmp_path / "a", b"whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([new.name, "a"])
+
+
+def test_where_nothing_can_be_locked_the_process_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_lock", lambda handle: None)
+    own = tmp_path / temporary_name("own")
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    dead = own.with_name(own.name.replace(f"-{os.getpid()}-", f"-{int(ended.stdout)}-"))
+    for path in (own, dead):
+        path.write_bytes(b"half")
+    write_file(tmp_path / "a", b"whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([own.name, "a"])
+
+
+def test_a_file_of_our_name_that_is_none_is_left_alone(tmp_path: Path) -> None:
+    names = [temporary_name("pipe"), temporary_name("link")]
+    os.mkfifo(tmp_path / names[0])
+    (tmp_path / names[1]).symlink_to(tmp_path / "nowhere")
+    write_file(tmp_path / "a", b"whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*names, "a"])
+
+
+def test_a_name_of_any_length_can_be_written(tmp_path: Path) -> None:
+    for name in ("x" * 255, "ö" * 127):
+        write_file(tmp_path / name, b"whole")
+        assert (tmp_path / name).read_bytes() == b"whole"
+
+
+def test_who_could_not_read_the_old_file_cannot_read_the_new_one(tmp_path: Path) -> None:
+    write_file(tmp_path / "a", b"old")
+    (tmp_path / "a").chmod(0o600)
+    write_file(tmp_path / "a", b"new")
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is not a file; give another name"):
+        write_file(tmp_path / "pipe", b"content")
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_a_path_that_is_not_utf8_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFCR_CACHE", str(tmp_path / "cache"))
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    odd.touch()
+    files.remember_path("odd", odd)
+    assert files.find_data("odd") == odd.resolve()
+
+
+@pytest.mark.parametrize("content", [b"", b"\0", b"\xff\xfe", b"a" * 100_000, b"/nowhere"])
+def test_a_damaged_note_of_a_path_is_as_none(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFCR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TFCR_DATA", str(tmp_path))
+    files.remember_path("odd", tmp_path)
+    (tmp_path / "cache" / "data" / "odd.path").write_bytes(content)
+    assert files.find_data("odd") is None

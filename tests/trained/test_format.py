@@ -18,11 +18,12 @@ from safetensors.numpy import load_file, save_file
 from tests.conftest import plain_classifier, random_corpus, random_vectors
 from tfcr import Embeddings, TfcrClassifier, load
 from tfcr.data import Corpus
-from tfcr.errors import InputError, ModelError
+from tfcr.errors import InputError, ModelError, TfcrWarning
 from tfcr.features.blocks import AVERAGINGS, BLOCKS
 from tfcr.heads import HEADS
+from tfcr.system.files import temporary_name
 from tfcr.text.tokenizers import TOKENIZERS
-from tfcr.trained.format import SCHEMA, _digest
+from tfcr.trained.format import SCHEMA, _digest, check_writable
 
 KEPT_MODELS = Path(__file__).parents[1] / "models"
 
@@ -112,7 +113,7 @@ def test_overwriting_leaves_only_the_new_model(corpus: Corpus, vectors: Embeddin
     folder = tmp_path / "model"
     for C in (0.1, 1, 10):
         plain_classifier(embeddings=vectors, C=C).fit(corpus.texts, corpus.labels).save(folder)
-    (folder / ".table-0000.safetensors-x.tmp").write_bytes(b"left by a killed save")
+    (folder / temporary_name("table-0000.safetensors")).write_bytes(b"left by a killed save")
     load(folder).save(folder)
     names = sorted(path.name.split("-")[0] for path in folder.iterdir())
     assert names == [".lock", "README.md", "config.json", "counts", "seen", "table"]
@@ -128,6 +129,74 @@ def test_a_folder_with_other_things_is_not_touched(model: TfcrClassifier, tmp_pa
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelError, match="cannot write the model to"):
         model.save(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.md",
+        ".notes.tmp",
+        ".x.tmp",
+        ".lock",
+        ".table-0000.safetensors-x.tmp",
+        "table-0123456789abcdef.safetensors",
+    ],
+)
+def test_a_folder_with_a_single_file_of_the_users_is_not_touched(
+    name: str, model: TfcrClassifier, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text("precious")
+    with pytest.raises(ModelError, match=f"holds {name} and no model; give a new or empty folder"):
+        model.save(tmp_path)
+    with pytest.raises(ModelError, match="give a new or empty folder"):
+        check_writable(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "precious"
+
+
+def test_what_a_killed_first_save_left_may_be_replaced(model: TfcrClassifier, tmp_path: Path) -> None:
+    content = b"a whole data file"
+    (tmp_path / f"table-{_digest(content)}.safetensors").write_bytes(content)
+    (tmp_path / temporary_name("config.json")).write_bytes(b"half")
+    (tmp_path / ".lock").touch()
+    model.save(tmp_path)
+    names = sorted(path.name.split("-")[0] for path in tmp_path.iterdir())
+    assert names == [".lock", "README.md", "config.json", "counts", "table"]
+
+
+def test_other_files_in_the_folder_of_a_model_are_kept(model: TfcrClassifier, tmp_path: Path) -> None:
+    model.save(tmp_path)
+    mine = ["notes.txt", ".hidden.tmp", "table-0123456789abcdef.safetensors", "scores-0123456789abcdef.safetensors"]
+    for name in mine:
+        (tmp_path / name).write_text("precious")
+    (tmp_path / "plots").mkdir()
+    model.set_params(C=3).fit(["common1 common2", "common3 common4"] * 4, ["x", "y"] * 4).save(tmp_path)
+    assert all((tmp_path / name).read_text() == "precious" for name in mine)
+    assert (tmp_path / "plots").is_dir()
+    assert load(tmp_path).classes_.tolist() == ["x", "y"]
+    assert len(list(tmp_path.glob("table-*"))) == 2  # the model's, and the user's
+
+
+def test_a_card_that_was_changed_is_kept(model: TfcrClassifier, tmp_path: Path) -> None:
+    model.save(tmp_path)
+    model.save(tmp_path)  # a card of ours is replaced without a word
+    assert not list(tmp_path.glob("README-*"))
+    card = (tmp_path / "README.md").read_text("utf-8")
+    (tmp_path / "README.md").write_text(f"{card}\nTrained for the second paper.", "utf-8")
+    with pytest.warns(TfcrWarning, match="README.md is not as tfcr wrote it; it is kept as README-"):
+        model.save(tmp_path)
+    kept = next(tmp_path.glob("README-*.md"))
+    assert kept.read_text("utf-8").endswith("second paper.")
+    assert "# A text classifier" in (tmp_path / "README.md").read_text("utf-8")
+    model.save(tmp_path)
+    assert kept.exists()
+
+
+def test_a_label_and_a_name_that_are_not_unicode(vectors: Embeddings, tmp_path: Path) -> None:
+    labels = ["caf\udce9", "tea"] * 2
+    model = plain_classifier(embeddings=vectors).fit(["common1", "common2"] * 2, labels)
+    model.save(tmp_path / os.fsdecode(b"caf\xe9"))
+    assert load(tmp_path / os.fsdecode(b"caf\xe9")).classes_.tolist() == sorted(set(labels))
 
 
 def test_labels_that_no_file_can_hold(vectors: Embeddings, tmp_path: Path) -> None:
@@ -154,6 +223,11 @@ def change_table(folder: Path, change: Callable[[dict[str, Any]], None]) -> None
     change_config(folder, files={**files, "table": new.name})
 
 
+def as_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no config": (lambda f: (f / "config.json").unlink(), "is not a model: it has no config.json"),
     "no JSON": (lambda f: (f / "config.json").write_text("{"), "config.json is not JSON"),
@@ -170,7 +244,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no table": (lambda f: change_config(f, files={}), "lacks or misstates 'table'"),
     "settings": (lambda f: change_config(f, settings={"own_tokenizer": False}), "lacks or misstates"),
     "classes": (lambda f: change_config(f, classes={"type": "text", "values": ["one"]}), "classes cannot be read"),
-    "labels": (lambda f: change_config(f, classes={"type": "integer", "values": ["a", "b", "c"]}), "lacks or misst"),
+    "labels": (lambda f: change_config(f, classes={"type": "integer", "values": ["a", "b", "c"]}), "classes cannot"),
     "a folder for a file": (
         lambda f: (p := next(f.glob("table-*"))).rename(f / "moved") and p.mkdir(),  # type: ignore[func-returns-value]
         "cannot read .*table",
@@ -188,6 +262,25 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "offsets": (
         lambda f: change_table(f, lambda a: a["words.offsets"].__setitem__(1, 10**9)),
         "'words.offsets' does not rise",
+    ),
+    "deep": (lambda f: (f / "config.json").write_text("[" * 100_000), "config.json is not JSON .*too deep"),
+    "a long number": (lambda f: (f / "config.json").write_text("9" * 5000), "config.json is not JSON"),
+    "a pipe for the config": (
+        lambda f: as_pipe(f / "config.json"),
+        "cannot read .*config.json: it is a pipe; expected",
+    ),
+    "a pipe for a file": (lambda f: as_pipe(next(f.glob("table-*"))), "cannot read .*table.*: it is a pipe; expected"),
+    "a device for a file": (
+        lambda f: (p := next(f.glob("table-*"))).unlink() or p.symlink_to("/dev/zero"),  # type: ignore[func-returns-value]
+        "cannot read .*table.*: it is a device; expected a file",
+    ),
+    "a device for the config": (
+        lambda f: (p := f / "config.json").unlink() or p.symlink_to("/dev/zero"),  # type: ignore[func-returns-value]
+        "cannot read .*config.json: it is a device; expected a file",
+    ),
+    "too many files": (
+        lambda f: change_config(f, files={str(n): next(f.glob("table-*")).name for n in range(1000)}),
+        "lacks its schema or files",
     ),
     "utf-8": (
         lambda f: change_table(f, lambda a: a["words.text"].__setitem__(0, 255)),

@@ -2,7 +2,6 @@
 
 import math
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from tfcr.data.labels import (
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import READERS, read_label_lines, read_table
 from tfcr.errors import DataError
+from tfcr.system.files import scratch_folder
 
 STANDARD_INPUT = "-"
 
@@ -136,8 +136,8 @@ def opened(path: str | Path) -> Iterator[Path]:
         return
     if sys.stdin is None:
         raise DataError("standard input is closed; expected data: give a file, or pipe it in")
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "standard input"
+    with scratch_folder() as folder:
+        copy = folder / "standard input"
         with copy.open("wb") as file:
             while chunk := sys.stdin.buffer.read(1 << 20):
                 file.write(chunk)

@@ -7,7 +7,6 @@ import codecs
 import math
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from tfcr.data.dialect import delimited_rows
 from tfcr.data.options import Dialect, Table
 from tfcr.data.readers import READERS
 from tfcr.errors import DataError, MissingExtraError, look_up
-from tfcr.system.files import written_beside
+from tfcr.system.files import scratch_folder, written_beside
 
 DIGITS = 4
 """After the point, of a probability."""
@@ -128,12 +127,12 @@ def _write_json_lines(file: IO[bytes], style: Style) -> Iterator[Write]:
 
 def _write_parquet(file: IO[bytes], style: Style) -> Iterator[Write]:
     """Collect the pieces in files of their own: nothing can be appended to a Parquet file."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         parts: list[Path] = []
         types: dict[Any, pl.DataType] = {}
 
         def write(frame: pl.DataFrame) -> None:
-            parts.append(Path(folder) / f"{len(parts)}.parquet")
+            parts.append(folder / f"{len(parts)}.parquet")
             known: dict[Any, Any] = {name: types[name] for name in frame.columns if name in types}
             frame.cast(known).write_parquet(parts[-1])  # pieces of incompatible types fail now, not at the end
             types.update(frame.schema | known)
@@ -162,8 +161,8 @@ def _import_xlsxwriter() -> Any:
 
 def _write_xlsx(file: IO[bytes], style: Style) -> Iterator[Write]:
     """Write text as text, never as a formula or a link; rows go to a temporary file, so that memory stays constant."""
-    with tempfile.TemporaryDirectory() as folder:
-        options = {"constant_memory": True, "tmpdir": folder, "strings_to_formulas": False, "strings_to_urls": False}
+    with scratch_folder() as folder:
+        options = {"constant_memory": True, "tmpdir": str(folder), "strings_to_formulas": False, "strings_to_urls": False}
         workbook = _import_xlsxwriter().Workbook(file, options)
         sheet = workbook.add_worksheet("predictions")
         fixed = workbook.add_format({"num_format": f"0.{'0' * DIGITS}"})

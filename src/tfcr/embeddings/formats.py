@@ -5,10 +5,11 @@ format, write its functions and add a row.
 """
 
 import io
-import json
+import math
 import mmap
-import zlib
+import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -18,14 +19,25 @@ from typing import IO, Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as dump_tensors
 
-from tfcr.errors import DamagedError, EmbeddingsError, look_up
+from tfcr.errors import DamagedError, EmbeddingsError, TfcrError, look_up
 from tfcr.system.array_codec import Arrays, packed_strings, write_strings
-from tfcr.system.files import is_packed, open_unpacked, write_file, written_beside
+from tfcr.system.files import write_file, written_beside
+from tfcr.system.limits import (
+    UNREADABLE,
+    in_one_line,
+    is_packed,
+    limit,
+    open_regular,
+    open_unpacked,
+    parse_json,
+    read_regular,
+)
 
 CHUNK_BYTES = 1 << 24
+SAMPLE_BYTES = 1 << 16
+"""How much of a file's beginning its format is detected from."""
 WORD_LIST_ENDINGS = (".txt", ".words", ".vocab")
 
 
@@ -48,7 +60,7 @@ class Sample:
     def header(self) -> tuple[int, int] | None:
         """The number of words and of dimensions, if the first line consists of these two."""
         fields = self.head.split(b"\n", 1)[0].split()
-        if len(fields) == 2 and all(field.isdigit() for field in fields):
+        if len(fields) == 2 and all(field.isdigit() and len(field) < 19 for field in fields):
             return int(fields[0]), int(fields[1])
         return None
 
@@ -113,7 +125,26 @@ def vector_file(path: Path, format: str | None = None) -> VectorFile:
     """Return how to read a file: as a name of FORMATS, which is detected from its content if omitted."""
     name = format or detect_format(path)
     found = look_up(FORMATS, name, "vector format")
-    return VectorFile((path, *found.beside(path)), name, partial(found.read, path))
+    with _naming(path):
+        return VectorFile((path, *found.beside(path)), name, partial(_read_named, path, found.read))
+
+
+def _read_named(path: Path, read: Callable[[Path], Iterator["VectorChunk"]]) -> Iterator["VectorChunk"]:
+    with _naming(path):
+        yield from read(path)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Raise EmbeddingsError, with the file's name, for what cannot be read."""
+    try:
+        yield
+    except TfcrError:
+        raise
+    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        raise EmbeddingsError(f"cannot read {error.filename or path}: {error.strerror or error}") from error
+    except (*UNREADABLE, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise EmbeddingsError(f"{path} is truncated or damaged ({in_one_line(error)}); get the file again") from error
 
 
 def detect_format(path: Path) -> str:
@@ -147,19 +178,8 @@ def check_target(path: str) -> None:
 
 
 def _first_bytes(path: Path) -> bytes:
-    try:
-        with open_unpacked(path) as file:
-            return read_safely(path, file, 1 << 16)
-    except OSError as error:
-        raise EmbeddingsError(f"cannot read {path}: {error.strerror or error}") from error
-
-
-def read_safely(path: Path, file: IO[bytes], size: int) -> bytes:
-    """Read, and name the file if decompressing fails."""
-    try:
-        return file.read(size)
-    except (EOFError, OSError, zlib.error) as error:
-        raise EmbeddingsError(f"{path} is truncated or damaged ({error}); get the file again") from error
+    with _naming(path), open_unpacked(path) as file:
+        return file.read(SAMPLE_BYTES)
 
 
 # text: GloVe (no header), word2vec and fastText (header) -------------------------------------------------------------
@@ -177,15 +197,21 @@ def _is_text_row(line: bytes, dimensions: int | None = None) -> bool:
 
 
 def _is_glove(sample: Sample) -> bool:
-    return sample.header is None and _is_text_row(sample.head.split(b"\n", 1)[0])
+    row, newline, _ = sample.head.partition(b"\n")
+    return sample.header is None and _is_text_row(row if newline else _without_last(sample, row))
+
+
+def _without_last(sample: Sample, row: bytes) -> bytes:
+    """Return a row that goes on beyond the sample without its last number, which may be cut off."""
+    return row.rpartition(b" ")[0] if len(sample.head) >= SAMPLE_BYTES else row
 
 
 def _is_word2vec_text(sample: Sample) -> bool:
     if sample.header is None:
         return False
     row, newline, _ = sample.head.partition(b"\n")[2].partition(b"\n")
-    if not newline:  # the first row is longer than the sample: its last number may be cut off
-        row = row.rpartition(b" ")[0]
+    if not newline:
+        row = _without_last(sample, row)
     return row == b"" or _is_text_row(row) or (len(row.split(b" ")) == 2 and _is_text_row(row + b" 0"))
 
 
@@ -212,7 +238,16 @@ def _read_header(path: Path, file: IO[bytes]) -> tuple[int, int]:
     header = Sample(path, file.readline(200)).header
     if header is None or header[1] == 0:
         raise EmbeddingsError(f"{path}, line 1: expected the number of words and of dimensions, as in '400000 50'")
+    _check_dimensions(path, header[1])
     return header
+
+
+def _check_dimensions(path: Path, dimensions: int) -> None:
+    if dimensions > limit("dimensions"):
+        raise EmbeddingsError(
+            f"{path} announces vectors of {dimensions:,} dimensions; expected at most {limit('dimensions'):,}: it is "
+            "damaged, or no file of word vectors"
+        )
 
 
 class _TextChunks:
@@ -235,17 +270,23 @@ class _TextChunks:
         for lines in self._whole_lines():
             if self.dimensions is None:
                 self.dimensions = len(lines.split(b"\n", 1)[0].split()) - 1
+                _check_dimensions(self.path, self.dimensions)
             chunk = self._read_fast(lines) or self._read_slowly(lines)
             self.line += lines.count(b"\n") + (not lines.endswith(b"\n"))
             yield chunk
 
     def _whole_lines(self) -> Iterator[bytes]:
         rest = b""
-        while chunk := read_safely(self.path, self.file, CHUNK_BYTES):
+        while chunk := self.file.read(CHUNK_BYTES):
             whole, newline, part = (rest + chunk).rpartition(b"\n")
             if newline:
                 yield whole + newline
             rest = part
+            if len(rest) > limit("vector line"):
+                raise EmbeddingsError(
+                    f"{self.path} has a line of more than {limit('vector line'):,} bytes; expected a word and its "
+                    "numbers in each line: it is damaged, or no file of word vectors"
+                )
         if rest.strip():
             yield rest
 
@@ -258,7 +299,7 @@ class _TextChunks:
             schema["end"] = pl.String()
         try:
             table = pl.read_csv(io.BytesIO(lines), separator=" ", has_header=False, quote_char=None, schema=schema)
-        except pl.exceptions.PolarsError:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             return None
         vectors = table.select(names).to_numpy()
         plain = table.height == lines.count(b"\n") + (not lines.endswith(b"\n"))
@@ -311,7 +352,7 @@ def _is_word2vec_binary(sample: Sample) -> bool:
 
 def _read_word2vec_binary(path: Path) -> Iterator[VectorChunk]:
     _refuse_packed(path)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         promised, dimensions = _read_header(path, file)
         start = file.tell()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -324,13 +365,24 @@ def _refuse_packed(path: Path) -> None:
         raise EmbeddingsError(f"{path} is a gzipped binary file; decompress it first: gunzip {path.name}")
 
 
+def _space_after_word(path: Path, data: mmap.mmap, position: int) -> int:
+    end = position + limit("vector word")
+    space = data.find(b" ", position, end)
+    if space < 0 and end < len(data):
+        raise EmbeddingsError(
+            f"{path}, byte {position}: found no space within {limit('vector word'):,} bytes; expected a word, a space "
+            "and its vector: it is damaged"
+        )
+    return space
+
+
 def _binary_chunks(path: Path, data: mmap.mmap, position: int, promised: int, dimensions: int) -> Iterator[VectorChunk]:
     size = 4 * dimensions
     per_chunk = max(1, CHUNK_BYTES // size)
     for first in range(0, promised, per_chunk):
         words, starts, pieces = [], [], []
         for number in range(first, min(first + per_chunk, promised)):
-            space = data.find(b" ", position)
+            space = _space_after_word(path, data, position)
             if space < 0 or space + 1 + size > len(data):
                 raise EmbeddingsError(
                     f"{path}, byte {position}: found the end of the file in vector {number + 1} of the {promised} "
@@ -375,6 +427,7 @@ def _row_chunks(path: Path, words: list[bytes], vectors: NDArray[Any]) -> Iterat
     """Read the rows of a memory-mapped array, of any type that `_float32` takes."""
     if vectors.shape[1] == 0:
         raise EmbeddingsError(f"{path} holds vectors of no dimensions; expected one or more")
+    _check_dimensions(path, vectors.shape[1])
     if len(words) != len(vectors):
         raise EmbeddingsError(
             f"{path} holds {len(vectors)} vectors and its word list {len(words)} words; expected the same number"
@@ -391,21 +444,42 @@ def _row_chunks(path: Path, words: list[bytes], vectors: NDArray[Any]) -> Iterat
         yield VectorChunk(words[first : first + per_chunk], chunk)
 
 
-def _load_array(path: Path) -> NDArray[np.float32]:
-    """Open a two-dimensional .npy, memory-mapped; refuse one that needs pickle."""
-    try:
-        vectors: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+_NPY_HEADER = {
+    "descr": re.compile(r"""['"]descr['"]\s*:\s*['"]([<>=|]?[fiu][0-9]{1,2})['"]"""),
+    "fortran_order": re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)"""),
+    "shape": re.compile(r"""['"]shape['"]\s*:\s*\(\s*([0-9]{1,15})\s*,\s*([0-9]{1,15})\s*,?\s*\)"""),
+}
+"""The three entries of a .npy's header, a dict as Python prints it, if it is a two-dimensional array of numbers."""
+
+
+def _load_array(path: Path) -> NDArray[Any]:
+    """Open a two-dimensional .npy, memory-mapped.
+
+    The header is matched, not evaluated as numpy does, so that a damaged or hostile one is refused in a known way. An
+    array of objects, which needs pickle, has none that matches.
+    """
+    _refuse_packed(path)
+    with open_regular(path) as file:
+        magic = file.read(8)
+        width = 2 if magic[6:7] == b"\x01" else 4
+        size = int.from_bytes(file.read(width), "little")
+        header = file.read(min(size, limit("array header"))).decode("utf-8", "replace")
+        start, file_size = file.tell(), file.seek(0, io.SEEK_END)
+    found = {key: pattern.search(header) for key, pattern in _NPY_HEADER.items()}
+    if not magic.startswith(b"\x93NUMPY") or None in found.values() or start != 8 + width + size:
         raise EmbeddingsError(
-            f"{path} is not a plain array of numbers ({error}); arrays of objects need pickle, which can run code, and "
-            "are refused: save it again with numpy.save(path, array.astype('float32'))"
-        ) from None
-    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
-        raise EmbeddingsError(
-            f"{path} holds an array of shape {vectors.shape} and type {vectors.dtype}; "
-            "expected numbers of shape (n_words, dimensions)"
+            f"{path} is not a plain array of numbers of shape (n_words, dimensions): its header is "
+            f"{' '.join(header.split())[:200]!r}; arrays of objects need pickle, which can run code, and are refused: "
+            "save it again with numpy.save(path, array.astype('float32'))"
         )
-    return vectors
+    kind, order, shape = (match.groups() for match in found.values() if match)
+    dtype, rows, columns = np.dtype(kind[0]), int(shape[0]), int(shape[1])
+    _check_dimensions(path, columns)
+    if start + dtype.itemsize * rows * columns > file_size:
+        raise EmbeddingsError(f"{path} announces {rows:,} vectors and is too short for them; get the file again")
+    if not rows * columns:  # nothing can be mapped of an empty array
+        return np.zeros((rows, columns), dtype)
+    return np.memmap(path, dtype, "r", start, (rows, columns), "F" if order[0] == "True" else "C")
 
 
 def _float32(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -423,7 +497,8 @@ def _float32(rows: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _read_word_list(path: Path) -> list[bytes]:
-    return _word_list_of(path).read_bytes().removesuffix(b"\n").replace(b"\r\n", b"\n").split(b"\n")
+    content = read_regular(_word_list_of(path), "word list")
+    return content.removesuffix(b"\n").replace(b"\r\n", b"\n").split(b"\n")
 
 
 def _word_list_of(path: Path) -> Path:
@@ -452,8 +527,8 @@ _TENSOR_NAMES = ("vectors", "embeddings")
 
 
 def _is_safetensors(sample: Sample) -> bool:
-    """Recognise the length of a JSON object, 100 MB at most, and its beginning."""
-    return sample.head[8:9] == b"{" and int.from_bytes(sample.head[:8], "little") <= 100_000_000
+    """Recognise the length of a JSON object and its beginning."""
+    return sample.head[8:9] == b"{" and int.from_bytes(sample.head[:8], "little") <= limit("tensor header")
 
 
 def _read_safetensors(path: Path) -> Iterator[VectorChunk]:
@@ -469,32 +544,40 @@ def _beside_safetensors(path: Path) -> tuple[Path, ...]:
 def _map_tensors(path: Path) -> Arrays:
     """Return the tensors of a file, memory-mapped.
 
-    The library checks the file. It cannot give numpy a bfloat16, so the arrays are found by the file's header: eight
-    bytes with the header's length, the header in JSON, and the tensors, at offsets from the header's end.
+    The arrays are found by the file's header, since the library cannot give numpy a bfloat16: eight bytes with the
+    header's length, the header in JSON, and the tensors, at offsets from the header's end.
     """
     _refuse_packed(path)
+    with open_regular(path) as file:
+        size = int.from_bytes(file.read(8), "little")
+        content = file.read(min(size, limit("tensor header")))
+        start, file_size = file.tell(), file.seek(0, io.SEEK_END)
     try:
-        with safe_open(path, framework="numpy"):
-            pass
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(size))
-    except (SafetensorError, ValueError, OSError) as error:
+        if start != 8 + size:
+            raise ValueError(f"a header of {size:,} bytes")
+        header = {name: facts for name, facts in parse_json(content).items() if name != "__metadata__"}
+        if max((facts["data_offsets"][1] for facts in header.values()), default=0) != file_size - start:
+            raise ValueError("tensors that do not end with the file")
+        return {
+            name: _map_tensor(path, _TENSOR_TYPES[facts["dtype"]], facts, start)
+            for name, facts in header.items()
+            if facts["dtype"] in _TENSOR_TYPES
+        }
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise EmbeddingsError(
-            f"{path} is truncated, damaged or no safetensors file ({error}); get the file again"
+            f"{path} is truncated, damaged or no safetensors file ({in_one_line(error)}); get the file again"
         ) from None
-    return {
-        name: _map_tensor(
-            path, _TENSOR_TYPES[facts["dtype"]], tuple(facts["shape"]), 8 + size + facts["data_offsets"][0]
-        )
-        for name, facts in header.items()
-        if name != "__metadata__" and facts["dtype"] in _TENSOR_TYPES
-    }
 
 
-def _map_tensor(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], start: int) -> NDArray[Any]:
-    # nothing can be mapped of an empty array
-    return np.zeros(shape, dtype) if 0 in shape else np.memmap(path, dtype, "r", start, shape)
+def _map_tensor(path: Path, dtype: np.dtype[Any], facts: Any, start: int) -> NDArray[Any]:
+    shape, (begin, end) = tuple(facts["shape"]), facts["data_offsets"]
+    if not all(type(number) is int and 0 <= number < 1 << 62 for number in (*shape, begin, end)):
+        raise ValueError(f"a tensor of shape {shape}")
+    if end - begin != dtype.itemsize * math.prod(shape):
+        raise ValueError(f"a tensor at the bytes {begin} to {end}")
+    if 0 in shape or not shape:  # nothing can be mapped of an empty array, and we need none without rows
+        return np.zeros(shape, dtype)
+    return np.memmap(path, dtype, "r", start + begin, shape)
 
 
 def _vector_tensor(path: Path, tensors: Arrays) -> NDArray[Any]:
@@ -569,12 +652,20 @@ def _write_word2vec_binary(path: Path, words: Sequence[str], vectors: NDArray[np
 
 def _write_npy(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
     beside = path.with_suffix(".txt")
-    if beside.exists() and not path.exists():
+    if beside.exists() and not _is_word_list_of(path):
         raise EmbeddingsError(f"the word list of {path.name} would replace {beside}; choose another name")
     _refuse_words_with("\n\r", words, "a word list")
     write_file(beside, "".join(f"{word}\n" for word in words).encode())
     with written_beside(path) as file:
         np.save(file, np.asarray(vectors, np.float32), allow_pickle=False)
+
+
+def _is_word_list_of(path: Path) -> bool:
+    """Return whether the .txt beside a .npy is its word list, and not a file of the user's."""
+    try:
+        return len(_read_word_list(path)) == len(_load_array(path))
+    except (EmbeddingsError, OSError):
+        return False
 
 
 def _write_safetensors(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:

@@ -11,9 +11,10 @@ import polars as pl
 from tfcr.embeddings.formats import VectorFile, array_chunks, detect_format, vector_file
 from tfcr.errors import DataError, DownloadError, EmbeddingsError, MissingExtraError, look_up
 from tfcr.system.archives import unpack_one
-from tfcr.system.download import Download, download
+from tfcr.system.download import Download, changed_since_download, download, seal_download
 from tfcr.system.files import fetched_folder, find_data, locked, looked_in, remember_path
 from tfcr.system.progress import BYTES_PER_SECOND, Progress, Stages
+from tfcr.system.seals import sum_of
 
 IN_DOMAIN = "w2v"
 """The name for word2vec trained on the user's own texts."""
@@ -149,7 +150,12 @@ PRETRAINED: dict[str, PretrainedModel] = {
 def pretrained_file(name: str) -> VectorFile:
     """Return the file of a model and how to read it; raise an error that says how to get it if it is missing."""
     installed = PRETRAINED[name].installed
-    return vector_file(find_pretrained(name)) if installed is None else installed()
+    if installed is not None:
+        return installed()
+    found = find_pretrained(name)
+    if changed := changed_since_download(found):
+        raise EmbeddingsError(f"{found}: {changed}; to download it again: tfcr embeddings fetch {name} --again")
+    return vector_file(found)
 
 
 def find_pretrained(name: str) -> Path:
@@ -231,6 +237,7 @@ def _downloaded(name: str, again: bool, stages: Stages, tell: Callable[[str], No
             archive = _archive(name, model.download, again=again, progress=stages.count, tell=tell)
             stages.begin("unpacking", f"unpacking {target.name}")
             _unpack(name, archive, target, stages.count)
+            seal_download(target, sum_of(target))
     return target
 
 

@@ -294,7 +294,8 @@ def check_source(source: str | os.PathLike[str]) -> None:
     if path.is_file():
         return
     if path.exists():
-        raise EmbeddingsError(f"{path} is a folder; expected a file of word vectors")
+        what = "a folder" if path.is_dir() else "a pipe or device"
+        raise EmbeddingsError(f"{path} is {what}; expected a file of word vectors")
     if str(source) not in PRETRAINED:
         raise EmbeddingsError(_not_found(str(source)))
     find_pretrained(str(source))

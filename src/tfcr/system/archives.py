@@ -1,6 +1,7 @@
 """The files of a folder, tar or zip archive, read without unpacking them to disk.
 
-An archive with a path or link that leads out of it, or with an absurd size, is refused as a whole.
+An archive with a path or link that leads out of it, or with an absurd size, is refused as a whole; `system.limits` has
+the sizes.
 """
 
 import posixpath
@@ -8,26 +9,43 @@ import shutil
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
-from tfcr.errors import DataError
-from tfcr.system.files import open_unpacked, written_beside
+from tfcr.errors import DataError, TfcrError
+from tfcr.system.files import written_beside
+from tfcr.system.limits import (
+    UNREADABLE,
+    in_one_line,
+    in_words,
+    limit,
+    most_unpacked,
+    open_regular,
+    open_unpacked,
+)
 from tfcr.system.progress import Progress
 
 CHUNK = 1 << 20
-MOST_UNPACKED = 4 << 30
-"""An archive that unpacks to more bytes than this is refused as an attack."""
-MOST_RATIO = 500
-"""So is one that unpacks to this many times its size, if that is more than MOST_HARMLESS bytes."""
-MOST_HARMLESS = 100 << 20
 
-DAMAGED = (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, zlib.error, NotImplementedError, RuntimeError)
+DAMAGED = (tarfile.TarError, zipfile.BadZipFile, *UNREADABLE)
 """What the standard library raises for a file that is truncated, password-protected, or not an archive."""
+
+
+@contextmanager
+def _naming(where: Path | str, what: str) -> Iterator[None]:
+    """Raise DataError, with the file's name, for what cannot be read; `what` says what it should have been."""
+    try:
+        yield
+    except TfcrError:
+        raise
+    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        raise DataError(f"cannot read {where}: {error.strerror or error}") from error
+    except DAMAGED as error:
+        raise DataError(f"{where} is truncated or {what} ({in_one_line(error)}); get the file again") from error
 
 
 @dataclass(frozen=True)
@@ -83,70 +101,97 @@ def _file(path: Path, name: str) -> Iterator[Member]:
 
 
 def is_tar(path: Path) -> bool:
-    """Return whether a file is a tar archive, by its name or else by its content."""
+    """Return whether a file is a tar archive, by its name or else by its first header."""
     name = path.name.lower()
     if name.endswith((".tar", ".tgz", ".tbz", ".tbz2")) or ".tar." in name:
         return True
     try:
-        return tarfile.is_tarfile(path)
+        with open_unpacked(path) as file:
+            tarfile.TarInfo.frombuf(file.read(tarfile.BLOCKSIZE), "utf-8", "surrogateescape")
     except DAMAGED:
         return False
+    return True
 
 
 def _is_zip(path: Path) -> bool:
-    return path.suffix.lower() == ".zip" or zipfile.is_zipfile(path)
+    if path.suffix.lower() == ".zip":
+        return True
+    try:
+        with open_regular(path) as file:
+            return zipfile.is_zipfile(file)
+    except OSError:
+        return False
 
 
 def file_chunks(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file; gzip and bzip2 are decompressed."""
+    """Yield the bytes of a file; gzip, bzip2 and xz are decompressed."""
     return _chunks(path, partial(open_unpacked, path))
 
 
 def _chunks(where: Path | str, start: Callable[[], IO[bytes]]) -> Iterator[bytes]:
     """Yield the bytes of the file that `start` opens; errors name it."""
-    try:
-        with start() as file:
-            while chunk := file.read(CHUNK):
-                yield chunk
-    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
-        raise DataError(f"cannot read {where}: {error.strerror or error}") from error
-    except DAMAGED as error:
-        raise DataError(f"{where} is truncated or damaged ({error}); get the file again") from error
+    with _naming(where, "damaged"), start() as file:
+        while chunk := file.read(CHUNK):
+            yield chunk
+
+
+class _CheckedHeader(tarfile.TarInfo):
+    """The header of one file in a tar archive.
+
+    The standard library reads what a header announces without asking how much, and takes a damaged header, or the end
+    of a truncated file, for the end of the archive.
+    """
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_CheckedHeader":
+        try:
+            header = super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if buf and not any(buf):  # zeros end an archive
+                raise
+            raise tarfile.ReadError(f"{error} where a file or the archive's end should be") from None
+        about_others = header.type in (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, *_LONG_NAMES)
+        if header.size < 0 or (about_others and header.size > limit("archive header")):
+            raise tarfile.ReadError(f"a header of {header.size:,} bytes")
+        if header.type == tarfile.GNUTYPE_SPARSE:
+            raise tarfile.ReadError("a sparse file, which tfcr does not read")
+        return header
+
+
+_LONG_NAMES = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
 
 
 def tar_members(path: Path) -> Iterator[Member]:
     """Yield the files of a tar archive; links that stay inside it are skipped."""
-    limit = _Limit(path)
-    try:
-        with tarfile.open(path) as archive:
+    with _naming(path, "not a tar archive"), open_unpacked(path) as file:
+        unpacked = _Limit(path)
+        # as a stream: it never seeks backwards, which offsets below 0 would make it do without end
+        with tarfile.open(fileobj=file, mode="r|", tarinfo=_CheckedHeader) as archive:
             for entry in archive:
                 _check_name(path, entry.name)
                 if entry.islnk() or entry.issym():
                     _check_link(path, entry.name, entry.linkname, within="" if entry.islnk() else entry.name)
-                limit.add(entry.size)
+                unpacked.add(entry.size)
                 if entry.isfile():
                     yield _packed(path, entry.name, partial(_extract, archive, entry))
-    except DAMAGED as error:
-        raise DataError(
-            f"{path} is truncated or not a tar archive ({_first_line(error)}); get the file again"
-        ) from error
 
 
 def _in_zip(path: Path) -> Iterator[Member]:
-    limit = _Limit(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for entry in archive.infolist():
-                _check_name(path, entry.filename)
-                limit.add(entry.file_size)
-                if stat.S_ISLNK(entry.external_attr >> 16):
-                    _check_link(path, entry.filename, archive.read(entry).decode("utf-8", "replace"), entry.filename)
-                elif not entry.is_dir():
-                    yield _packed(path, entry.filename, partial(archive.open, entry))
-    except DAMAGED as error:
-        raise DataError(
-            f"{path} is truncated or not a zip archive ({_first_line(error)}); get the file again"
-        ) from error
+    with _naming(path, "not a zip archive"), open_regular(path) as file, zipfile.ZipFile(file) as archive:
+        unpacked = _Limit(path)
+        for entry in archive.infolist():
+            _check_name(path, entry.filename)
+            unpacked.add(entry.file_size)
+            if stat.S_ISLNK(entry.external_attr >> 16):
+                _check_link(path, entry.filename, _link_target(archive, entry), entry.filename)
+            elif not entry.is_dir():
+                yield _packed(path, entry.filename, partial(archive.open, entry))
+
+
+def _link_target(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str:
+    if entry.file_size > limit("archive header"):
+        raise zipfile.BadZipFile(f"a link of {entry.file_size:,} bytes")
+    return archive.read(entry).decode("utf-8", "replace")
 
 
 def _packed(path: Path, name: str, start: Callable[[], IO[bytes]]) -> Member:
@@ -185,26 +230,22 @@ class _Limit:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.most = min(MOST_UNPACKED, max(MOST_HARMLESS, MOST_RATIO * path.stat().st_size))
+        self.most = most_unpacked(path.stat().st_size)
         self.unpacked = 0
 
     def add(self, size: int) -> None:
         self.unpacked += size
-        if self.unpacked > self.most:
+        if size < 0 or self.unpacked > self.most:
             raise DataError(
-                f"{self.path} unpacks to more than {self.most >> 20} MB; it is damaged, or not to be trusted"
+                f"{self.path} unpacks to more than {in_words(self.most)}; it is damaged, or not to be trusted"
             )
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 # unpacking one file --------------------------------------------------------------------------------------------------
 
 
 def unpack_one(archive: Path, target: Path, progress: Progress | None = None) -> None:
-    """Unpack one file to `target` atomically: from a zip the file of the same name, or the content of a .gz or .bz2.
+    """Unpack one file to `target` atomically: from a zip the file of the same name, else what was compressed.
 
     No path in the archive decides where the file goes.
     """
@@ -228,15 +269,11 @@ def unpack_one(archive: Path, target: Path, progress: Progress | None = None) ->
 
 
 def _named_in_zip(archive: Path, name: str) -> tuple[int, Iterator[bytes]]:
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            entries = [entry for entry in opened.infolist() if PurePosixPath(entry.filename).name == name]
-    except DAMAGED as error:
-        raise DataError(
-            f"{archive} is truncated or not a zip archive ({_first_line(error)}); get the file again"
-        ) from error
+    with _naming(archive, "not a zip archive"), zipfile.ZipFile(archive) as opened:
+        entries = [entry for entry in opened.infolist() if PurePosixPath(entry.filename).name == name]
     if len(entries) != 1:
         raise DataError(f"{archive} holds {len(entries)} files called {name}; expected one")
+    _Limit(archive).add(entries[0].file_size)
     return entries[0].file_size, _zip_chunks(archive, entries[0])
 
 

@@ -6,10 +6,11 @@ An artefact is a folder in a section of the user's cache, memory-mapped when it 
         facts.json                 {"arrays": {"vectors": ["<f4", [400000, 50]], …}, "facts": {…}}
         vectors.raw                the numbers of one array, row by row, little-endian
         words.text.raw  …
+        seal.json                  the hash and the stamp of each file
 
 It is written under a temporary name and renamed once complete, by one process at a time, so that it is whole or absent.
-The size of every file is checked against ``facts.json``; a damaged artefact is made again. The whole cache may be
-deleted at any time.
+A file that has changed on disk since is hashed (`system.seals`); a damaged artefact is made again, with a warning. The
+whole cache may be deleted at any time.
 
 A name with a hyphen is SOURCE-STATE, such as the hash of a file's path and the hash of its size and time: making an
 artefact deletes those of other states of the same source.
@@ -20,8 +21,7 @@ import io
 import json
 import math
 import shutil
-import tempfile
-import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,16 +31,16 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tfcr.errors import DamagedError
-from tfcr.system.files import cache_folder, locked
+from tfcr.errors import DamagedError, TfcrError, TfcrWarning
+from tfcr.system.files import cache_folder, folder_beside, locked, remove_free_lock
+from tfcr.system.limits import parse_json, read_regular
+from tfcr.system.seals import broken_by, write_seal
 
 T = TypeVar("T")
 
-FACTS = "facts.json"
+FACTS, SEAL = "facts.json", "seal.json"
 DIGEST_VERSION = 1
 """Part of every digest. Experiments store digests with their results: another number makes them run again."""
-ABANDONED = 86_400
-"""Seconds after which the unfinished folder of a killed process is deleted."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +100,12 @@ def make_artifact(section: str, name: str, make: Make, *, waiting: Callable[[], 
         If the disk is full or read-only; `make_in_memory` needs no disk.
     """
     folder = cache_folder(section) / name
+    lock = folder.with_name(f".{name}.lock")
     found = _open(folder)
     if found is not None:
+        remove_free_lock(lock)
         return found
-    with locked(folder.with_name(f".{name}.lock"), waiting, remove=True):
+    with locked(lock, waiting, remove=True):
         return _open(folder) or _write(folder, make)  # another process may have made it while we waited
 
 
@@ -111,11 +113,20 @@ def read_artifact(
     section: str, name: str, make: Make, read: Callable[[Artifact], T], *, waiting: Callable[[], object] | None = None
 ) -> T:
     """Return what `read` returns for an artefact; make it (again) if it is absent, or `read` raises DamagedError."""
+    made = make_artifact(section, name, make, waiting=waiting)
     try:
-        return read(make_artifact(section, name, make, waiting=waiting))
-    except DamagedError:
+        return _read(made, read)
+    except DamagedError as error:
+        _tell_damaged(cache_folder(section) / name, str(error))
         drop_artifact(section, name)
-        return read(make_artifact(section, name, make, waiting=waiting))
+        return _read(make_artifact(section, name, make, waiting=waiting), read)
+
+
+def _read(artifact: Artifact, read: Callable[[Artifact], T]) -> T:
+    try:
+        return read(artifact)
+    except (TfcrError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedError(str(error) or type(error).__name__) from error
 
 
 def make_in_memory(make: Make) -> Artifact:
@@ -140,6 +151,7 @@ class ArtifactWriter:
         self._files: dict[str, IO[bytes]] = {}
         self._dtypes: dict[str, np.dtype[Any]] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
+        self._sums: dict[str, Any] = {}
 
     def write(self, arrays: Mapping[str, ArrayLike]) -> None:
         """Write whole arrays."""
@@ -153,12 +165,16 @@ class ArtifactWriter:
             self._files[name] = io.BytesIO() if self._folder is None else (self._folder / f"{name}.raw").open("wb")
             self._dtypes[name] = piece.dtype.newbyteorder("<")
             self._shapes[name] = (0, *piece.shape[1:])
+            self._sums[name] = hashlib.sha256()
         n_rows, *row_shape = self._shapes[name]
         if piece.shape[1:] != tuple(row_shape) or piece.dtype.newbyteorder("<") != self._dtypes[name]:
             raise ValueError(
                 f"{name}: found rows of {piece.dtype} {piece.shape[1:]}; expected those of the first piece"
             )
-        self._files[name].write(piece.astype(self._dtypes[name], copy=False).data)
+        content = piece.astype(self._dtypes[name], copy=False).data
+        self._files[name].write(content)
+        if self._folder is not None and content.nbytes:
+            self._sums[name].update(content)
         self._shapes[name] = (n_rows + len(piece), *row_shape)
 
     def finish(self) -> None:
@@ -168,7 +184,10 @@ class ArtifactWriter:
         for file in self._files.values():
             file.close()
         arrays = {name: (self._dtypes[name].str, shape) for name, shape in self._shapes.items()}
-        (self._folder / FACTS).write_text(json.dumps({"arrays": arrays, "facts": self.facts}), "utf-8")
+        facts = json.dumps({"arrays": arrays, "facts": self.facts}).encode()
+        (self._folder / FACTS).write_bytes(facts)
+        sums = {self._folder / f"{name}.raw": hashed.hexdigest() for name, hashed in self._sums.items()}
+        write_seal(self._folder / SEAL, {self._folder / FACTS: hashlib.sha256(facts).hexdigest(), **sums})
 
     def in_memory(self) -> Artifact:
         """Return what was written to memory."""
@@ -188,15 +207,14 @@ class ArtifactWriter:
 
 
 def _write(folder: Path, make: Make) -> Artifact:
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
+    with folder_beside(folder) as beside:
         with ArtifactWriter(beside) as writer:
             make(writer)
             writer.finish()
         shutil.rmtree(folder, ignore_errors=True)  # a damaged one, if any
+        if folder.is_symlink() or folder.is_file():
+            folder.unlink()
         beside.rename(folder)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     _drop_earlier(folder)
     written = _open(folder)
     if written is None:
@@ -205,22 +223,45 @@ def _write(folder: Path, make: Make) -> Artifact:
 
 
 def _drop_earlier(folder: Path) -> None:
-    """Delete the artefacts of earlier states of the same source, and what killed processes left long ago."""
+    """Delete the artefacts of earlier states of the same source, and locks that killed processes left."""
     source = folder.name.split("-")[0]
-    for other in [*folder.parent.glob(f"{source}-*"), *folder.parent.glob(f".{source}-*")]:
+    for other in folder.parent.glob(f"{source}-*"):
         with suppress(OSError):
-            unfinished = other.name.startswith(".")
-            if other != folder and not (unfinished and time.time() - other.stat().st_mtime < ABANDONED):
+            if other != folder:
                 shutil.rmtree(other) if other.is_dir() else other.unlink()
+    for lock in folder.parent.glob(f".{source}-*.lock"):
+        if lock.name != f".{folder.name}.lock":
+            remove_free_lock(lock)
 
 
 def _open(folder: Path) -> Artifact | None:
-    try:
-        stored = json.loads((folder / FACTS).read_bytes())
-        arrays = {name: _map(folder / f"{name}.raw", *kind) for name, kind in stored["arrays"].items()}
-        return Artifact(arrays, stored["facts"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    """Return the artefact in a folder; None if it is absent, or damaged, with a warning."""
+    if not folder.exists():
         return None
+    if (folder / FACTS).exists() and not (folder / SEAL).exists():
+        return None  # of a version without seals
+    try:
+        return _open_sealed(folder)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        _tell_damaged(folder, str(error))
+        return None
+
+
+def _open_sealed(folder: Path) -> Artifact:
+    stored = parse_json(read_regular(folder / FACTS, "settings"))
+    files = {name: folder / f"{name}.raw" for name in stored["arrays"]}
+    broken = broken_by(folder / SEAL, [folder / FACTS, *files.values()])
+    if broken:
+        raise ValueError(broken)
+    return Artifact({name: _map(files[name], *kind) for name, kind in stored["arrays"].items()}, stored["facts"])
+
+
+def _tell_damaged(folder: Path, what: str) -> None:
+    warnings.warn(
+        f"the cache entry {folder.parent.name}/{folder.name} is damaged ({what}); it is made again",
+        TfcrWarning,
+        stacklevel=2,
+    )
 
 
 def _map(path: Path, kind: str, shape: list[int]) -> NDArray[Any]:

@@ -1,18 +1,19 @@
 """Downloads: atomic, resumed after an interruption, checked by size and hash, safe with several processes.
 
 An unfinished download is kept beside the target as ``.name.part``, with a note of the file and version it belongs to.
-Only a file of the right size and hash gets the final name.
+Only a file of the right size and hash gets the final name, and a seal by which later damage is noticed. Size and time
+of every download are limited by rows of `system.limits`.
 """
 
 import errno
-import hashlib
+import io
 import json
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from http.client import HTTPException, HTTPMessage
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import IO, Any
 from urllib import request
@@ -21,7 +22,9 @@ from urllib.parse import urlsplit
 
 from tfcr.errors import DownloadError
 from tfcr.system.files import locked, write_file
+from tfcr.system.limits import in_words, limit, parse_json, read_regular
 from tfcr.system.progress import Progress
+from tfcr.system.seals import broken_by, sum_of, write_seal
 
 CHUNK = 1 << 18
 TIMEOUT = 30.0
@@ -88,12 +91,33 @@ def download(
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     target, lock = folder / wanted.name, folder / f".{wanted.name}.lock"
     with locked(lock, lambda: tell(f"another process is downloading {wanted.name}; waiting for it"), remove=True):
+        part_path = folder / f".{wanted.name}.part"
         if again or not target.exists():
-            part = _Part(wanted, folder / f".{wanted.name}.part")
+            part = _Part(wanted, part_path)
             _receive_all(part, progress or (lambda done, total: None), tell, timeout)
-            _check_sum(part)
-            part.finish(target)
+            part.finish(target, _check_sum(part))
+        elif not part_path.exists():
+            part_path.with_name(part_path.name + "-of").unlink(missing_ok=True)  # left by a process killed at its end
     return target
+
+
+def seal_download(target: Path, sha256: str) -> None:
+    """Note what a downloaded or unpacked file holds."""
+    write_seal(_seal_of(target), {target: sha256})
+
+
+def changed_since_download(place: Path) -> str | None:
+    """Return what is wrong with a downloaded file, or the files of a folder, if it changed on disk since; else None.
+
+    Files that have no seal are not ours to judge.
+    """
+    files = sorted(place.iterdir()) if place.is_dir() else [place]
+    broken = (broken_by(_seal_of(file), [file]) for file in files if _seal_of(file).exists())
+    return next((what for what in broken if what), None)
+
+
+def _seal_of(target: Path) -> Path:
+    return target.with_name(f".{target.name}.seal")
 
 
 def _check_address(url: str) -> None:
@@ -106,11 +130,17 @@ def _check_address(url: str) -> None:
 
 @dataclass(frozen=True)
 class _Version:
-    """The version of a file that a part belongs to: its URL, its size, and the server's ETag or date for it."""
+    """The version of a file that a part belongs to: its URL, its size, and the server's ETag and date for it."""
 
     url: str
     total: int | None = None
-    mark: str = ""
+    etag: str = ""
+    modified: str = ""
+
+    @property
+    def mark(self) -> str:
+        """What If-Range takes: a weak ETag does not guarantee the same bytes."""
+        return self.modified if self.etag.startswith("W/") else self.etag or self.modified
 
 
 class _Part:
@@ -129,10 +159,11 @@ class _Part:
     def version(self) -> _Version | None:
         """The version of the part; None if there is nothing to resume."""
         try:
-            version = _Version(**json.loads(self.note.read_bytes()))
+            version = _Version(**parse_json(read_regular(self.note, "settings")))
         except (OSError, ValueError, TypeError):
             return None
-        return version if version.url == self.wanted.url and self.size else None
+        sure = isinstance(version.mark, str) and (version.mark or self.wanted.sha256)
+        return version if sure and version.url == self.wanted.url and self.size else None
 
     def start(self, version: _Version) -> None:
         """Start from the first byte. The note is written first, so that every part has one."""
@@ -140,12 +171,14 @@ class _Part:
         write_file(self.note, json.dumps(asdict(version)).encode())
         self.path.touch()
 
-    def finish(self, target: Path) -> None:
-        """Flush the file to disk and give it its final name."""
+    def finish(self, target: Path, sha256: str) -> None:
+        """Flush the file to disk, give it its final name, and seal it."""
         with self.path.open("rb+") as file:
             os.fsync(file.fileno())
+        _seal_of(target).unlink(missing_ok=True)  # that of an older version
         self.path.replace(target)
         self.note.unlink(missing_ok=True)
+        seal_download(target, sha256)
 
     def drop(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -159,29 +192,34 @@ class _CutError(Exception):
     """The connection broke or the server is busy: worth another attempt."""
 
 
+class _SlowError(OSError):
+    """Less data than `download rate`: worth another attempt, but not many, however much has come."""
+
+
 def _receive_all(part: _Part, progress: Progress, tell: Tell, timeout: float) -> None:
     """Connect until the file is complete; give up after TRIES connections without new data."""
     most = part.size
-    failures = 0
+    failures = slow = 0
     if part.version is not None:
-        tell(f"{part.wanted.name}: resuming at {_in_words(part.size)}")
+        tell(f"{part.wanted.name}: resuming at {in_words(part.size)}")
     while True:
         try:
             _receive(part, progress, timeout)
         except _CutError as cut:
             failures = 1 if part.size > most else failures + 1
+            slow += isinstance(cut.__cause__, _SlowError)
             most = max(most, part.size)
-            if failures >= TRIES:
+            if max(failures, slow) >= TRIES:
                 raise DownloadError(_given_up(part, cut)) from cut
-            tell(f"{part.wanted.name}: {cut} after {_in_words(part.size)}; trying again")
+            tell(f"{part.wanted.name}: {cut} after {in_words(part.size)}; trying again")
             time.sleep(PAUSE * 2 ** (failures - 1))
         else:
             return
 
 
 def _given_up(part: _Part, cut: _CutError) -> str:
-    kept = f"; {_in_words(part.size)} are kept: type the same command again to resume"
-    return f"{part.wanted.url}: {cut}, {TRIES} times in a row{kept if part.size else '; try again later'}"
+    kept = f"; {in_words(part.size)} are kept: type the same command again to resume"
+    return f"{part.wanted.url}: {cut}, {TRIES} times in a row{kept if part.version else '; try again later'}"
 
 
 def _receive(part: _Part, progress: Progress, timeout: float) -> None:
@@ -191,7 +229,14 @@ def _receive(part: _Part, progress: Progress, timeout: float) -> None:
         return  # complete, but the process ended before the last check
     with _ask(part, version, timeout) as answer:
         offered = _read_head(part, version, answer)
-        for chunk in _chunks(answer):
+        most = offered.total if offered.total is not None else part.wanted.size or limit("download")
+        for chunk in _chunks(answer, most - part.size):
+            if part.size + len(chunk) > most:
+                part.drop()
+                raise DownloadError(
+                    f"{part.wanted.url}: the server sends more than {most:,} bytes; expected no more: it is another "
+                    "file"
+                )
             _append(part, chunk)
             progress(part.size, max(offered.total or 0, part.size))
     if offered.total is not None and part.size < offered.total:
@@ -207,6 +252,8 @@ def _ask(part: _Part, version: _Version | None, timeout: float) -> Any:
             headers["If-Range"] = version.mark
     try:
         return _opener().open(request.Request(part.wanted.url, headers=headers), timeout=timeout)  # noqa: S310 - checked
+    except DownloadError:
+        raise
     except HTTPError as error:
         error.close()
         if error.code == 416:  # the range does not exist: the file has changed
@@ -218,13 +265,80 @@ def _ask(part: _Part, version: _Version | None, timeout: float) -> Any:
             f"{part.wanted.url}: the server answers {error.code} {error.reason}; expected the file {part.wanted.name}"
         ) from None
     except URLError as error:
-        raise _CutError(f"no connection ({error.reason})") from None
+        slow = error.reason if isinstance(error.reason, _SlowError) else None
+        raise _CutError(f"no connection ({error.reason})") from slow
     except (OSError, HTTPException) as error:
-        raise _CutError(f"no connection ({error or type(error).__name__})") from None
+        raise _CutError(f"no connection ({error or type(error).__name__})") from error
+    except ValueError as error:  # an address that cannot be, to which the server leads
+        raise DownloadError(
+            f"{part.wanted.url} leads nowhere ({error}); expected an address of http or https"
+        ) from None
+
+
+class _Paced(io.RawIOBase):
+    """What a server sends: no slower than `download rate`, and no more than `most` bytes.
+
+    A connection's own timeout starts again with every byte, and the standard library reads lines of headers and chunks
+    without end.
+    """
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+        self.most = limit("download head")
+        self.received = self.lately = 0
+        self.waited = 0.0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        began = time.monotonic()
+        n_read: int = self.raw.readinto(buffer) or 0
+        self.waited += time.monotonic() - began  # only what the server takes: we may be slow too
+        self.received += n_read
+        self.lately += n_read
+        if self.received > self.most:
+            raise OSError(f"the server sends more than {in_words(self.most)} around its data")
+        if self.waited > limit("download window"):
+            if self.lately < limit("download rate") * self.waited:
+                raise _SlowError(f"slower than {limit('download rate'):,} bytes per second")
+            self.waited = self.lately = 0
+        return n_read
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
+
+
+class _PacedResponse(HTTPResponse):
+    def __init__(self, sock: Any, *rest: Any, **named: Any) -> None:
+        super().__init__(sock, *rest, **named)
+        self.paced = _Paced(self.fp.detach())
+        self.fp = io.BufferedReader(self.paced)
+
+
+class _PacedConnection(HTTPConnection):
+    response_class = _PacedResponse
+
+
+class _PacedSecureConnection(HTTPSConnection):
+    response_class = _PacedResponse
+
+
+class _PacedHandler(request.HTTPHandler):
+    def http_open(self, req: request.Request) -> HTTPResponse:
+        return self.do_open(_PacedConnection, req)
+
+
+class _PacedSecureHandler(request.HTTPSHandler):
+    def https_open(self, req: request.Request) -> HTTPResponse:
+        return self.do_open(_PacedSecureConnection, req)
 
 
 class _SafeRedirects(request.HTTPRedirectHandler):
     """Follows redirects, but never from https to an unencrypted address."""
+
+    max_redirections = limit("redirects")
 
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -239,8 +353,8 @@ def _opener() -> request.OpenerDirector:
     opener = request.OpenerDirector()
     for handler in (
         request.ProxyHandler(),
-        request.HTTPHandler(),
-        request.HTTPSHandler(),
+        _PacedHandler(),
+        _PacedSecureHandler(),
         _SafeRedirects(),
         request.HTTPDefaultErrorHandler(),
         request.HTTPErrorProcessor(),
@@ -253,18 +367,21 @@ def _opener() -> request.OpenerDirector:
 def _read_head(part: _Part, version: _Version | None, answer: Any) -> _Version:
     """Check the headers of the answer, and prepare the part for its content."""
     headers = answer.headers
+    if answer.status not in (200, 206):
+        raise DownloadError(f"{part.wanted.url}: the server answers {answer.status}; expected the file")
     if headers.get_content_type() == "text/html":
         raise DownloadError(f"{part.wanted.url}: the server sends a web page; expected the file {part.wanted.name}")
     begins, total = _extent(headers, answer.status)
-    offered = _Version(part.wanted.url, total, headers.get("ETag") or headers.get("Last-Modified") or "")
+    offered = _Version(part.wanted.url, total, headers.get("ETag") or "", headers.get("Last-Modified") or "")
     _check_size(part, offered)
-    if offered.mark.startswith("W/"):  # a weak ETag does not guarantee the same bytes
-        offered = _Version(offered.url, offered.total)
     if begins == 0:  # the first request, or the server ignores Range
         part.start(offered)
-    elif version is None or begins != part.size or total != version.total:
+    elif version is None or begins != part.size:
         part.drop()
         raise _CutError("the server sends another range than requested")
+    elif version != offered:  # it should have sent the whole file then, but servers break that promise
+        part.drop()
+        raise _CutError("the file has changed on the server")
     _check_space(part, offered)
     return offered
 
@@ -274,12 +391,16 @@ def _extent(headers: Any, status: int) -> tuple[int, int | None]:
     if status == 206:
         kind, _, rest = headers.get("Content-Range", "").partition(" ")
         span, _, total = rest.partition("/")
-        begins = span.partition("-")[0]
-        if kind == "bytes" and begins.isdigit():
-            return int(begins), int(total) if total.isdigit() else None
+        begins, _, ends = span.partition("-")
+        first, last, size = _number(begins), _number(ends), _number(total)
+        if kind == "bytes" and first is not None and last is not None and (size is None or first <= last < size):
+            return first, size
         return -1, None
-    length = headers.get("Content-Length", "")
-    return 0, int(length) if length.isdigit() else None
+    return 0, _number(headers.get("Content-Length", ""))
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def _check_size(part: _Part, offered: _Version) -> None:
@@ -296,17 +417,19 @@ def _check_space(part: _Part, offered: _Version) -> None:
     free = shutil.disk_usage(part.path.parent).free
     if missing > free:
         raise DownloadError(
-            f"{part.wanted.name} needs {_in_words(missing)} more, and {part.path.parent} has {_in_words(free)} left; "
+            f"{part.wanted.name} needs {in_words(missing)} more, and {part.path.parent} has {in_words(free)} left; "
             "make room, or set TFCR_CACHE to a folder on a larger disk"
         )
 
 
-def _chunks(answer: Any) -> Iterator[bytes]:
+def _chunks(answer: Any, expected: int) -> Iterator[bytes]:
+    """Yield the content as it comes; what the server wraps it in may be as large again."""
+    answer.paced.most = answer.paced.received + 2 * expected + limit("download head")
     while True:
         try:
-            chunk = answer.read(CHUNK)
-        except (OSError, HTTPException) as error:
-            raise _CutError(f"the connection was cut ({error or type(error).__name__})") from None
+            chunk = answer.read1(CHUNK)
+        except (OSError, HTTPException, ValueError) as error:
+            raise _CutError(f"the connection was cut ({error or type(error).__name__})") from error
         if not chunk:
             return
         yield chunk
@@ -320,36 +443,20 @@ def _append(part: _Part, chunk: bytes) -> None:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise DownloadError(
-            f"no space left in {part.path.parent} after {_in_words(part.size)} of {part.wanted.name}; make room and "
+            f"no space left in {part.path.parent} after {in_words(part.size)} of {part.wanted.name}; make room and "
             "type the same command again to resume"
         ) from error
 
 
-def _check_sum(part: _Part) -> None:
-    """Raise DownloadError for a wrong size or hash; the file is deleted, since no part of it can be trusted."""
-    size, sha256 = part.wanted.size, part.wanted.sha256
+def _check_sum(part: _Part) -> str:
+    """Return the hash; raise DownloadError for a wrong size or hash, and delete the file: none of it can be trusted."""
+    size, expected = part.wanted.size, part.wanted.sha256
+    sha256 = sum_of(part.path)
     if size is not None and part.size != size:
         found = f"{part.size:,} bytes; expected {size:,}"
-    elif sha256 and (sum_of_part := _sha256(part.path)) != sha256:
-        found = f"the SHA-256 sum {sum_of_part}; expected {sha256}"
+    elif expected and sha256 != expected:
+        found = f"the SHA-256 sum {sha256}; expected {expected}"
     else:
-        return
+        return sha256
     part.drop()
     raise DownloadError(f"{part.wanted.url}: found {found}: it is another file, or damaged, and was not kept")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _in_words(size: int) -> str:
-    """Return a number of bytes with a unit.
-
-    >>> _in_words(15_223_170)
-    '15.2 MB'
-    """
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= unit:
-            return f"{size / unit:.1f} {name}"
-    return f"{size} bytes"

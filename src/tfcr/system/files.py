@@ -1,13 +1,32 @@
-"""Where tfcr keeps its files, and how it writes them: atomically, and one process at a time."""
+"""Where tfcr keeps its files, and how it writes them: atomically, and one process at a time.
 
-import bz2
-import gzip
+What is being written has a name that tells whose it is, and is locked by its writer::
+
+    .predicted.csv.1f0e3dad-4711-9c2b51aa.tfcr-tmp      .TARGET.MACHINE-PROCESS-RANDOM.tfcr-tmp
+
+The system frees the lock when the writer ends, however it ends. Whoever writes to the same folder next deletes what is
+no longer locked, so a killed process leaves nothing behind for long.
+"""
+
+import errno
+import hashlib
 import os
+import platform
+import re
 import secrets
+import shutil
+import stat
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
+
+from tfcr.system.limits import open_regular
+
+ABANDONED = 86_400
+"""Seconds after which the unfinished file of another machine is deleted: its lock may not be visible here."""
 
 
 def cache_folder(name: str) -> Path:
@@ -50,9 +69,10 @@ def looked_in() -> str:
 def find_data(*names: str) -> Path | None:
     """Return the first of these files or folders that exists, at its remembered path or else in a data folder."""
     for name in names:
-        with suppress(OSError, UnicodeDecodeError):
-            remembered = Path(_place_of(name).read_text("utf-8"))
-            if remembered.exists():
+        with suppress(OSError, ValueError):
+            with open_regular(_place_of(name)) as file:
+                remembered = Path(os.fsdecode(file.read(_LONGEST_PATH)))
+            if remembered.is_absolute() and remembered.exists():
                 return remembered
     places = (folder / name for folder in data_folders() for name in names)
     return next((place for place in places if place.exists()), None)
@@ -66,7 +86,7 @@ def fetched_folder() -> Path:
 def remember_path(name: str, path: Path) -> None:
     """Store the path of the file or folder of that name; nothing is copied."""
     _place_of(name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_file(_place_of(name), str(path.resolve()).encode())
+    write_file(_place_of(name), os.fsencode(path.resolve()))
 
 
 def _place_of(name: str) -> Path:
@@ -81,49 +101,183 @@ def _cache_root() -> Path:
     return user_cache_path("tfcr", appauthor=False)
 
 
-def open_unpacked(path: Path) -> IO[bytes]:
-    """Open a file for reading; gzip and bzip2 are decompressed."""
-    head = _first_bytes(path)
-    unpack = next((unpack for magic, unpack in _PACKERS.items() if head.startswith(magic)), None)
-    return unpack(path) if unpack else path.open("rb")
+# writing -----------------------------------------------------------------------------------------------------------
+
+_TEMPORARY = re.compile(r"\..*\.(?P<machine>[0-9a-f]{8})-(?P<process>[0-9]{1,10})-[0-9a-f]{8}\.tfcr-tmp", re.DOTALL)
+_LONGEST_NAME = 255
+_LONGEST_PATH = 1 << 16
 
 
-def is_packed(path: Path) -> bool:
-    """Return whether a file is compressed with gzip or bzip2, by its first bytes."""
-    return _first_bytes(path).startswith(tuple(_PACKERS))
+def temporary_name(name: str) -> str:
+    """Return a new name for what will be called `name` once it is complete."""
+    ending = f".{_machine()}-{os.getpid()}-{secrets.token_hex(4)}.tfcr-tmp"
+    short = os.fsencode(name)[: _LONGEST_NAME - len(ending) - 1]
+    return f".{os.fsdecode(short)}{ending}"
 
 
-def _first_bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(3)
+def is_temporary(name: str) -> bool:
+    """Return whether a file or folder of this name is one that tfcr has not finished, by the name alone."""
+    return _TEMPORARY.fullmatch(name) is not None
 
 
-_PACKERS: dict[bytes, Callable[[Path], IO[bytes]]] = {
-    b"\x1f\x8b": lambda path: cast(IO[bytes], gzip.GzipFile(path)),
-    b"BZh": lambda path: cast(IO[bytes], bz2.BZ2File(path)),
-}
+def remove_stale(folder: Path) -> None:
+    """Delete what killed processes of tfcr left unfinished in a folder; what a live one is writing stays."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        stale = [Path(entry.path) for entry in entries if is_temporary(entry.name)]
+        for path in stale:
+            with suppress(OSError):
+                _remove_if_stale(path)
+
+
+def _remove_if_stale(path: Path) -> None:
+    status = path.lstat()
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        return  # not as we make them
+    found = _TEMPORARY.fullmatch(path.name)
+    if found is None or (found["machine"] != _machine() and time.time() - status.st_mtime < ABANDONED):
+        return
+    remove = shutil.rmtree if stat.S_ISDIR(status.st_mode) else os.unlink
+    if os.name == "nt":  # an open file cannot be deleted there
+        remove(path)
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        is_free = _lock(handle)
+        if is_free or (is_free is None and not _is_running(int(found["process"]))):
+            remove(path)
+    finally:
+        os.close(handle)
+
+
+def _machine() -> str:
+    return hashlib.sha256(platform.node().encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _lock(handle: int) -> bool | None:
+    """Lock an open file or folder without waiting; False if another has it locked, None if it cannot be locked."""
+    try:
+        import fcntl  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:  # some network shares know no locks
+        return False if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else None
+    return True
+
+
+def _is_gone(handle: int, path: Path) -> bool:
+    """Return whether another process took an unlocked file for a stale one and deleted it."""
+    try:
+        return not os.path.samestat(os.fstat(handle), path.stat())
+    except OSError:
+        return True
+
+
+def _open_temporary(path: Path) -> tuple[IO[bytes], Path]:
+    while True:
+        temporary = path.with_name(temporary_name(path.name))
+        file = temporary.open("xb")
+        if _lock(file.fileno()) is False or _is_gone(file.fileno(), temporary):
+            file.close()
+            continue
+        return file, temporary
 
 
 @contextmanager
 def written_beside(path: Path) -> Iterator[IO[bytes]]:
-    """Write to a temporary file in the same folder, flush it to disk, and rename it to `path` once it is complete."""
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}.tmp")
+    """Write to a temporary file in the same folder, flush it to disk, and rename it to `path` once it is complete.
+
+    Whoever may not read an older file of that name may not read the new one. What killed processes left unfinished in
+    the folder is deleted first.
+    """
+    remove_stale(path.parent)
+    mode = _mode_of(path)
+    file, temporary = _open_temporary(path)
     try:
-        with temporary.open("xb") as file:
+        with file:
+            if mode is not None:
+                temporary.chmod(mode)
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+            if os.name != "nt":
+                temporary.replace(path)  # while it is locked
+        if os.name == "nt":
+            temporary.replace(path)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
 
 
+def _mode_of(path: Path) -> int | None:
+    """Return the permissions of the file to be replaced; raise OSError if it is a device or the like."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return None
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is there already and is not a file; give another name", str(path))
+    return stat.S_IMODE(mode)
+
+
+@contextmanager
+def folder_beside(folder: Path) -> Iterator[Path]:
+    """Give an empty folder beside `folder` to fill and rename; what is left of it is deleted at the end.
+
+    What killed processes left unfinished beside it is deleted first.
+    """
+    remove_stale(folder.parent)
+    while True:
+        temporary = folder.with_name(temporary_name(folder.name))
+        temporary.mkdir(mode=0o700)
+        handle = None if os.name == "nt" else os.open(temporary, os.O_RDONLY)
+        if handle is None or (_lock(handle) is not False and not _is_gone(handle, temporary)):
+            break
+        os.close(handle)
+    try:
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Give a folder for temporary files, in the system's place for these."""
+    with folder_beside(Path(tempfile.gettempdir()) / "tfcr") as folder:
+        yield folder
+
+
 def write_file(path: Path, content: bytes) -> None:
     """Write `content` to `path` atomically."""
     with written_beside(path) as file:
         file.write(content)
+
+
+def remove_free_lock(path: Path) -> None:
+    """Delete the lock file of a process that was killed before it could; one that is in use stays."""
+    if os.name == "nt" or not path.exists():
+        return
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            if _lock(handle) and not _is_gone(handle, path):
+                path.unlink()
+        finally:
+            os.close(handle)
 
 
 @contextmanager

@@ -1,26 +1,40 @@
 """Word tables, counts and classes as plain arrays and JSON, and back, with every check that a foreign file needs."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from tfcr.errors import InputError, ModelError
+from tfcr.errors import DamagedError, InputError, ModelError
 from tfcr.features.blocks import AVERAGINGS
 from tfcr.system.array_codec import (
+    LARGEST,
     Arrays,
     get_array,
     get_indices,
+    get_numbers,
     read_sparse,
     read_strings,
+    refuse_repeated_strings,
     write_sparse,
     write_strings,
 )
 from tfcr.text.class_counts import ClassCounts, Labels
-from tfcr.text.labels import label_array
+from tfcr.text.labels import LabelError, label_array
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.word_table import WordTable
 
-_LABEL_KINDS: dict[str, type] = {"text": str, "integer": np.int64, "number": np.float64, "boolean": np.bool_}
+SMALLEST = 1e-36
+"""Smaller divisors are refused: float32 holds few digits of them."""
+
+_LABEL_KINDS: dict[str, tuple[tuple[type, ...], Any]] = {
+    "text": ((str,), str),
+    "integer": ((int,), np.int64),
+    "number": ((int, float), np.float64),
+    "boolean": ((bool,), np.bool_),
+}
+"""The types of labels: what JSON holds, and what numpy holds them as."""
 
 
 def write_classes(classes: Labels) -> dict[str, Any]:
@@ -36,10 +50,17 @@ def write_classes(classes: Labels) -> dict[str, Any]:
 
 def read_classes(stored: dict[str, Any]) -> Labels:
     """Return the classes with their type."""
-    kind = _LABEL_KINDS.get(stored["type"])
-    if kind is None or not isinstance(stored["values"], list) or len(stored["values"]) < 2:
+    in_json, in_numpy = _LABEL_KINDS.get(stored["type"], ((), None))
+    values = stored["values"]
+    if not isinstance(values, list) or len(values) < 2 or not all(type(label) in in_json for label in values):
         raise ModelError("its classes cannot be read")
-    return label_array(np.array(stored["values"], dtype=kind))
+    try:
+        classes = label_array(np.array(values, dtype=in_numpy))
+    except (LabelError, OverflowError):
+        raise ModelError("its classes are too large, or no labels") from None
+    if not (classes[:-1] < classes[1:]).all():
+        raise ModelError("its classes are repeated or not sorted")
+    return classes
 
 
 def write_table(table: WordTable) -> Arrays:
@@ -64,24 +85,52 @@ def read_table(arrays: Arrays, averagings: tuple[str, ...], n_outputs: int) -> W
     n_terms, n_divisors = len(vocabulary), len(averagings)
     if not set(averagings) <= set(AVERAGINGS):
         raise ModelError(f"it averages by {', '.join(averagings)}; expected {', '.join(AVERAGINGS)}")
-    return WordTable(
+    if not 0 < n_columns <= n_outputs * n_divisors:
+        raise ModelError(f"it has {n_columns} columns; expected at most one per output and divisor")
+    table = WordTable(
         vocabulary=vocabulary,
-        scores=read_sparse(arrays, "scores", (n_terms, n_columns)),
+        scores=_read_numbers(arrays, "scores", np.float32, (n_terms, n_columns)),
         outputs=get_indices(arrays, "outputs", n_columns, n_outputs),
         divisors=get_indices(arrays, "divisors", n_columns, n_divisors),
-        divisor_weights=read_sparse(arrays, "divisor_weights", (n_terms, n_divisors)),
+        divisor_weights=_read_numbers(arrays, "divisor_weights", np.float32, (n_terms, n_divisors)),
         averagings=averagings,
-        typical=get_array(arrays, "typical", "f", (n_divisors,)),
-        frequencies=get_array(arrays, "frequencies", "f", (n_terms,)),
-        intercepts=get_array(arrays, "intercepts", "f", (n_outputs,)),
+        typical=get_numbers(arrays, "typical", np.float32, (n_divisors,)),
+        frequencies=get_numbers(arrays, "frequencies", np.float32, (n_terms,), least=0),
+        intercepts=get_numbers(arrays, "intercepts", np.float64, (n_outputs,)),
     )
+    _check_divisors(table)
+    return table
+
+
+def _check_divisors(table: WordTable) -> None:
+    """Refuse what would make plain and compiled code differ: a root of less than 0, a division by almost 0."""
+    is_norm = np.array([AVERAGINGS[name].sublinear for name in table.averagings])
+    numbers, sizes = table.divisor_weights.data, np.abs(table.divisor_weights.data)
+    if (numbers[is_norm[table.divisor_weights.indices]] < 0).any() or ((sizes > 0) & (sizes < SMALLEST)).any():
+        raise DamagedError(f"the array 'divisor_weights.data' holds a square below 0, or a number below {SMALLEST:g}")
+
+
+def _read_numbers(
+    arrays: Arrays, name: str, dtype: type[np.floating[Any]], shape: tuple[int, int], least: float = -LARGEST
+) -> sp.csr_array:
+    """Return a sparse matrix whose numbers are checked, and of this type."""
+    data = f"{name}.data"
+    return read_sparse({**arrays, data: get_numbers(arrays, data, dtype, (None,), least)}, name, shape)
+
+
+def _read_words(arrays: Arrays) -> list[str]:
+    words = read_strings(arrays, "words")
+    refuse_repeated_strings("words", words)
+    return words
 
 
 def _read_vocabulary(arrays: Arrays) -> Vocabulary:
-    words = read_strings(arrays, "words")
+    words = _read_words(arrays)
     bigrams = get_array(arrays, "bigrams", "i", (None, 2))
     if len(bigrams) and (bigrams.min() < 0 or bigrams.max() >= len(words)):
         raise ModelError("the array 'bigrams' points outside of its words")
+    if len(np.unique(bigrams[:, 0].astype(np.int64) * len(words) + bigrams[:, 1])) != len(bigrams):
+        raise ModelError("the array 'bigrams' holds a bigram more than once")
     return Vocabulary(words, bigrams.astype(np.int32))
 
 
@@ -117,17 +166,19 @@ def write_counts(counts: ClassCounts) -> Arrays:
 
 def read_counts(arrays: Arrays, classes: Labels) -> ClassCounts:
     """Return the counts of some arrays."""
-    words = read_strings(arrays, "words")
-    totals = get_array(arrays, "totals", "f", (2,))
+    words = _read_words(arrays)
+    n_words, n_classes = len(words), len(classes)
+    numbers = partial(get_numbers, arrays, dtype=np.float64, least=0)
+    totals = numbers("totals", shape=(2,))
     return ClassCounts(
         words=words,
         classes=classes,
-        occurrences=read_sparse(arrays, "occurrences", (len(words), len(classes))),
-        documents=read_sparse(arrays, "documents", (len(words), len(classes))),
-        word_occurrences=get_array(arrays, "word_occurrences", "f", (len(words),)),
-        word_documents=get_array(arrays, "word_documents", "f", (len(words),)),
-        class_occurrences=get_array(arrays, "class_occurrences", "f", (len(classes),)),
-        class_documents=get_array(arrays, "class_documents", "f", (len(classes),)),
+        occurrences=_read_numbers(arrays, "occurrences", np.float64, (n_words, n_classes), least=0),
+        documents=_read_numbers(arrays, "documents", np.float64, (n_words, n_classes), least=0),
+        word_occurrences=numbers("word_occurrences", shape=(n_words,)),
+        word_documents=numbers("word_documents", shape=(n_words,)),
+        class_occurrences=numbers("class_occurrences", shape=(n_classes,)),
+        class_documents=numbers("class_documents", shape=(n_classes,)),
         n_occurrences=float(totals[0]),
         n_documents=float(totals[1]),
     )

@@ -3,12 +3,16 @@
 A folder contains data files, ``config.json`` and a model card. The name of a data file contains the hash of its
 content. ``config.json``, replaced last, lists the files that belong together: a reader finds the old model or the new
 one, at any moment of a save.
+
+A save replaces a model, or fills an empty folder. Other files in a model's folder stay, and a card that was changed
+since it was written is kept under another name.
 """
 
 import hashlib
 import json
 import os
 import re
+import warnings
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,16 +23,18 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as dump_tensors
 
-from tfcr.errors import ModelError
+from tfcr.errors import ModelError, TfcrWarning
 from tfcr.system.array_codec import Arrays, as_json
-from tfcr.system.files import locked, write_file
+from tfcr.system.files import is_temporary, locked, write_file
+from tfcr.system.limits import in_one_line, parse_json, read_regular
 
 FORMAT = "tfcr-model"
 SCHEMA = 3
 CONFIG, CARD, LOCK = "config.json", "README.md", ".lock"
 
 _DATA_FILE = re.compile(r"[a-z]+-[0-9a-f]{16}\.safetensors")
-_TEMPORARY = re.compile(r"\..*\.tmp")
+_MOST_DATA_FILES = 16
+_CARD_SEAL = re.compile(r"\n<!-- written by tfcr; SHA-256 of the text above: ([0-9a-f]{16}) -->\n")
 
 
 def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arrays], card: str) -> None:
@@ -51,20 +57,19 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
     }
     files = {name: f"{name}-{_digest(content)}.safetensors" for name, content in contents.items()}
     whole = {"format": FORMAT, "schema": SCHEMA, "files": files, **config}
-    # half of a surrogate pair, as in the name of a file that is not UTF-8, becomes an escape that JSON has as well
-    written_config = json.dumps(whole, indent=2, ensure_ascii=False, default=as_json).encode(
-        "utf-8", "backslashreplace"
-    )
+    written_config = _to_json(whole)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _check_replaceable(folder)
         with locked(folder / LOCK):
+            before = _listed_files(folder)
             for name, content in contents.items():
                 write_file(folder / files[name], content)
             write_file(folder / CONFIG, written_config)
-            write_file(folder / CARD, card.encode("utf-8", "backslashreplace"))
+            _keep_foreign_card(folder)
+            write_file(folder / CARD, _sealed_card(card))
             _sync_folder(folder)
-            _remove_leftovers(folder, set(files.values()))
+            _remove_leftovers(folder, set(files.values()), before)
     except OSError as error:
         raise ModelError(f"cannot write the model to {folder}: {error.strerror or error}") from error
 
@@ -72,7 +77,7 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
 def is_model(path: str | os.PathLike[str]) -> bool:
     """Return whether this is a model folder."""
     try:
-        config = json.loads((Path(path) / CONFIG).read_bytes())
+        config = _parse_config(Path(path))
     except (OSError, ValueError):
         return False
     return isinstance(config, dict) and config.get("format") == FORMAT
@@ -107,7 +112,7 @@ def _check_replaceable(folder: Path) -> None:
     if (folder / CONFIG).exists():
         _check_own(folder)
         return
-    foreign = [entry.name for entry in folder.iterdir() if not _is_ours(entry.name)]
+    foreign = [entry.name for entry in folder.iterdir() if not _is_ours(entry)]
     if foreign:
         raise ModelError(f"{folder} holds {foreign[0]} and no model; give a new or empty folder")
 
@@ -115,27 +120,98 @@ def _check_replaceable(folder: Path) -> None:
 def _check_own(folder: Path) -> None:
     """Raise ModelError if another program wrote the config; a damaged model of ours may be replaced."""
     try:
-        config = json.loads((folder / CONFIG).read_bytes())
+        config = _parse_config(folder)
     except ValueError:
         config = {"format": FORMAT} if any(_DATA_FILE.fullmatch(entry.name) for entry in folder.iterdir()) else {}
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise ModelError(f"{folder} holds the {CONFIG} of another program; give a new or empty folder")
 
 
-def _is_ours(name: str) -> bool:
-    return name in {CARD, LOCK} or bool(_DATA_FILE.fullmatch(name) or _TEMPORARY.fullmatch(name))
+def _is_ours(entry: Path) -> bool:
+    """Return whether a killed save left this file; a name alone does not prove it."""
+    if entry.name == LOCK:
+        return entry.is_file() and not entry.is_symlink() and entry.stat().st_size == 0
+    return is_temporary(entry.name) or _is_data(entry)
+
+
+def _is_data(entry: Path) -> bool:
+    """Return whether this is a data file whose name has the hash of its content."""
+    if not _DATA_FILE.fullmatch(entry.name) or entry.is_symlink():
+        return False
+    try:
+        return _digest(read_regular(entry, "model file")) in entry.name
+    except OSError:
+        return False
 
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _remove_leftovers(folder: Path, used: set[str]) -> None:
-    """Delete the files of earlier saves, complete or killed; the caller holds the lock."""
+def _to_json(config: Mapping[str, Any]) -> bytes:
+    written = json.dumps(config, indent=2, ensure_ascii=False, default=as_json)
+    try:
+        return written.encode()
+    except UnicodeEncodeError:  # lone surrogates, in a label or the name of a file
+        return json.dumps(config, indent=2, default=as_json).encode()
+
+
+def _parse_config(folder: Path) -> Any:
+    return parse_json(read_regular(folder / CONFIG, "settings"))
+
+
+def _listed_files(folder: Path) -> set[str]:
+    """Return the data files of the model that is in a folder."""
+    try:
+        files = _parse_config(folder)["files"].values()
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return set()
+    return {file for file in files if isinstance(file, str)}
+
+
+def _remove_leftovers(folder: Path, used: set[str], before: set[str]) -> None:
+    """Delete the data files of the model that was replaced, and of killed saves; the caller holds the lock."""
     for entry in folder.iterdir():
-        if entry.name not in used and (_DATA_FILE.fullmatch(entry.name) or _TEMPORARY.fullmatch(entry.name)):
+        if entry.name not in used and _DATA_FILE.fullmatch(entry.name) and (entry.name in before or _is_data(entry)):
             with suppress(OSError):
                 entry.unlink()
+
+
+def _sealed_card(card: str) -> bytes:
+    """Return the card with its hash in a comment, by which a card that nobody changed is known."""
+    return f"{card}\n<!-- written by tfcr; SHA-256 of the text above: {_digest(_card_bytes(card))} -->\n".encode(
+        "utf-8", "replace"
+    )
+
+
+def _card_bytes(card: str) -> bytes:
+    return card.encode("utf-8", "replace")
+
+
+def _is_our_card(content: bytes) -> bool:
+    text = content.decode("utf-8", "replace").replace("\r\n", "\n")
+    seal = _CARD_SEAL.search(text)
+    return seal is not None and seal.end() == len(text) and _digest(_card_bytes(text[: seal.start()])) == seal[1]
+
+
+def _keep_foreign_card(folder: Path) -> None:
+    """Rename a README.md that is not as tfcr wrote it, so that the new one does not replace what a user wrote."""
+    card = folder / CARD
+    if not os.path.lexists(card):
+        return
+    try:
+        content = read_regular(card, "settings")
+    except OSError:  # a folder or a pipe: not ours either
+        content = b""
+    if _is_our_card(content):
+        return
+    kept = folder / f"README-{_digest(content)}.md"
+    card.replace(kept)
+    warnings.warn(
+        f"{card} is not as tfcr wrote it; it is kept as {kept.name}, and the new model gets a card of its own",
+        TfcrWarning,
+        stacklevel=2,
+    )
 
 
 def _sync_folder(folder: Path) -> None:
@@ -152,7 +228,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     if not folder.exists():
         raise ModelError(f"{folder} does not exist; expected a model's folder, made by tfcr train or by save()")
     try:
-        config = json.loads((folder / CONFIG).read_bytes())
+        config = _parse_config(folder)
     except (FileNotFoundError, NotADirectoryError):
         raise ModelError(
             f"{folder} is not a model: it has no {CONFIG}; expected a folder made by tfcr train or by save()"
@@ -166,7 +242,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
             f"{folder} is not a model of tfcr: its {CONFIG} is of another program; expected a folder made by save()"
         )
     schema, files = config.get("schema"), config.get("files")
-    if not isinstance(schema, int) or not isinstance(files, dict):
+    few = isinstance(files, dict) and len(files) <= _MOST_DATA_FILES
+    if type(schema) is not int or schema < 1 or not few:
         raise ModelError(f"{folder} is damaged: {CONFIG} lacks its schema or files; save the model again")
     if schema > SCHEMA:
         raise ModelError(
@@ -181,7 +258,7 @@ def read_data(folder: Path, file: object) -> Arrays:
     if not isinstance(file, str) or not _DATA_FILE.fullmatch(file):  # never follow a path out of the folder
         raise ModelError(f"{folder} is damaged: {CONFIG} names the file {file!r}; save the model again")
     try:
-        content = (folder / file).read_bytes()
+        content = read_regular(folder / file, "model file")
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -190,5 +267,5 @@ def read_data(folder: Path, file: object) -> Arrays:
         raise ModelError(f"{folder} is damaged: {file} is not what was saved; get or save the model again")
     try:
         return parse_tensors(content)
-    except SafetensorError as error:
-        raise ModelError(f"{folder} is damaged: {file} cannot be read ({error})") from None
+    except (SafetensorError, LookupError, TypeError, ValueError, AttributeError) as error:  # types that numpy lacks too
+        raise ModelError(f"{folder} is damaged: {file} cannot be read ({in_one_line(error)})") from None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tfcr.decision import LINKS, Decision
 from tfcr.errors import DamagedError, InputError, ModelError, look_up
 from tfcr.system.array_codec import Arrays
+from tfcr.system.limits import in_one_line
 from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.tokenizers import AnyTokenizer, resolve_tokenizer
@@ -168,12 +169,14 @@ class TrainedModel:
         config, data = load_folder(folder, without=("seen",))
         _check_tokenizer(config.get("settings"), folder, tokenizer)
         try:
-            model = _read_model(*_upgraded(config, data), tokenizer)
+            config, data = _upgraded(config, data)
+            model = _read_model(config, data, tokenizer)
+            model_card(config)  # raises if the config lacks what saving the model again needs
         except (DamagedError, ModelError) as error:
             raise ModelError(f"{folder} is damaged: {error}; get or save the model again") from None
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
             raise ModelError(
-                f"{folder} is damaged: its config lacks or misstates {error}; save the model again"
+                f"{folder} is damaged: its config lacks or misstates {in_one_line(error)}; save the model again"
             ) from None
         stored = config["files"].get("seen")
         return model if stored is None else replace(model, seen=StoredTexts(folder, stored))

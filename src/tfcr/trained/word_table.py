@@ -102,8 +102,9 @@ class WordTable:
             chunk = slice(start, start + rows)
             sums = self._sums(counts[chunk])
             divisors = self._divisors(counts[chunk], documents.lengths[chunk])[:, self.divisors]
-            columns = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
-            decisions[chunk] = np.asarray(columns.astype(np.float64) @ self._adds_to) + self.intercepts
+            columns = np.zeros(sums.shape)  # float64, as in compiled code: a small divisor gives large numbers
+            np.divide(sums, divisors, out=columns, where=divisors > 0, dtype=np.float64)
+            decisions[chunk] = columns @ self._adds_to + self.intercepts
         return decisions
 
     def contributions(self, counts: sp.csr_array, length: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

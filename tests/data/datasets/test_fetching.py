@@ -52,3 +52,21 @@ def test_a_dataset_that_is_not_what_it_should_be(server: Server, small_newsgroup
             fetch_dataset("20ng")
         with pytest.raises(DataError, match="not on this machine"):
             load_dataset("20ng")
+
+
+def test_a_download_that_was_damaged_on_disk_is_noticed(
+    small_newsgroups: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    place = fetch_dataset("20ng")
+    file = next(path for path in place.iterdir() if not path.name.startswith("."))
+    file.touch()
+    assert len(load_dataset("20ng")) == len(small_newsgroups)
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(
+        DataError, match="is not what was written; to download it again: tfcr datasets fetch 20ng --again"
+    ):
+        load_dataset("20ng")
+    fetch_dataset("20ng", again=True)
+    assert len(load_dataset("20ng")) == len(small_newsgroups)

@@ -1,7 +1,10 @@
 """Prepared corpora and vectors can be made again."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from tests.experiment.conftest import (
     stored,
@@ -14,12 +17,23 @@ from tfcr.experiment import (
 )
 
 
-def test_a_damaged_cache_is_made_again(request_: Request, results: Results, tmp_path: Path) -> None:
+def flip_a_bit(content: bytes) -> bytes:
+    return content[:-1] + bytes([content[-1] ^ 1])
+
+
+@pytest.mark.filterwarnings("ignore:the cache entry experiments:tfcr.TfcrWarning")
+@pytest.mark.parametrize("damage", [lambda content: content[:-1], flip_a_bit])
+@pytest.mark.parametrize("kind", ["*.raw", "facts.json", "seal.json"])
+def test_a_damaged_cache_is_made_again(
+    kind: str, damage: Callable[[bytes], bytes], request_: Request, results: Results, tmp_path: Path
+) -> None:
     from tfcr.system.files import cache_folder
 
     run_experiment(replace(request_, schemes=("tfcr",)), results)
-    for file in cache_folder("experiments").rglob("*.npy"):
-        file.write_bytes(file.read_bytes()[:-10])
+    files = [file for file in cache_folder("experiments").rglob(kind) if file.stat().st_size]
+    assert files
+    for file in files:
+        file.write_bytes(damage(file.read_bytes()))
     other = open_results(tmp_path / "other.sqlite", make=True)
     # memory-mapped files are not looked at again by a process that has them open
     from tfcr.experiment.run.corpora import open_corpus

@@ -6,7 +6,7 @@ from pathlib import Path
 from tfcr.data.datasets.registry import DATASETS
 from tfcr.data.datasets.rows import Row
 from tfcr.errors import DataError, DownloadError, look_up
-from tfcr.system.download import download
+from tfcr.system.download import changed_since_download, download
 from tfcr.system.files import fetched_folder, find_data, looked_in, remember_path
 from tfcr.system.progress import BYTES_PER_SECOND, Stages
 
@@ -23,6 +23,8 @@ def dataset_place(name: str) -> Path:
         raise DataError(
             f"the files of the dataset {name!r} are not on this machine ({looked_in()}); {how_to_get(name)}"
         )
+    if changed := changed_since_download(place):
+        raise DataError(f"{place}: {changed}; to download it again: tfcr datasets fetch {name} --again")
     return place
 
 

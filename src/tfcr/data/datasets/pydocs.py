@@ -16,7 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from tfcr.data.corpus import Corpus
+from tfcr.errors import TfcrWarning
 from tfcr.system.files import cache_folder, write_file
+from tfcr.system.limits import parse_json, read_regular
+from tfcr.system.seals import broken_by, write_seal
 
 LEAST_WORDS = 5
 LEAST_DOCUMENTS = 100
@@ -44,9 +47,15 @@ def _cached_docstrings() -> list[tuple[str, str]]:
     version = hashlib.sha256(f"2 {sys.version} {_library()}".encode()).hexdigest()[:12]
     with suppress(OSError, ValueError):
         cached = cache_folder("pydocs") / f"{version}.json"
-        if not cached.exists():
-            write_file(cached, json.dumps(_docstrings()).encode())
-        return [(label, text) for label, text in json.loads(cached.read_bytes())]
+        seal = cached.with_suffix(".seal")
+        broken = broken_by(seal, [cached]) if seal.exists() else ""
+        if broken:
+            warnings.warn(f"the cache entry pydocs is damaged ({broken}); it is made again", TfcrWarning, stacklevel=2)
+        if broken is not None:
+            content = json.dumps(_docstrings()).encode()
+            write_file(cached, content)
+            write_seal(seal, {cached: hashlib.sha256(content).hexdigest()})
+        return [(label, text) for label, text in parse_json(read_regular(cached, "settings"))]
     return _docstrings()
 
 

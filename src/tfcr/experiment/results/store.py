@@ -223,8 +223,8 @@ class Results:
                 self._connection.execute("ROLLBACK")
             if isinstance(error, UNREADABLE):
                 raise ResultsError(
-                    f"cannot write to {self.path}: {_reason(error)}; what was finished is kept: fix that (is the disk full?), "
-                    "and run the same command again"
+                    f"cannot write to {self.path}: {_reason(error)}; what was finished is kept: fix that (is the disk "
+                    "full?), and run the same command again"
                 ) from error
             raise
 

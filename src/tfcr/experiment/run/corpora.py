@@ -167,7 +167,7 @@ def open_corpus(name: str) -> PreparedCorpus:
     try:
         if artifact is not None:
             return _read_corpus(artifact)
-    except DamagedError:
+    except (DamagedError, LookupError, TypeError, ValueError):
         drop_artifact(SECTION, name)
     raise OSError(2, "a prepared corpus is gone from the cache; run the same command again", name)
 
