@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.data.files import FILES, ROWS, pairs
 from tfcr.data import ReadOptions, streaming
 from tfcr.data.encoding import DataFile
+from tfcr.data.isolated_child import row_slices
 from tfcr.data.readers import read_table, table_pieces
-from tfcr.data.streaming import row_end, row_slices, text_pieces
+from tfcr.data.streaming import row_end, text_pieces
 from tfcr.errors import DataError
 
 CELLS = st.text(st.sampled_from('ab,"\n é'), max_size=8)
@@ -72,11 +73,11 @@ def test_columns_that_only_some_pieces_have(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_slices_of_rows() -> None:
-    assert list(row_slices(10, 100)) == [(0, 10)]
-    assert list(row_slices(0, 100)) == []
-    large = list(row_slices(10, streaming.PIECE_BYTES))
-    assert [start for start, _ in large] == [0, 2, 4, 6, 8]
-    assert list(row_slices(2, 8 * streaming.PIECE_BYTES)) == [(0, 1), (1, 1)]
+    assert row_slices(10, 100, 1000) == [(0, 10)]
+    assert row_slices(0, 100, 1000) == []
+    assert [start for start, _ in row_slices(10, 1000, 1000)] == [0, 2, 4, 6, 8]
+    assert row_slices(2, 8000, 1000) == [(0, 1), (1, 1)]
+    assert len(row_slices(10**6, 100, 1000)) == 10
 
 
 def test_a_file_of_blank_lines_is_empty(tmp_path: Path) -> None:

@@ -4,27 +4,52 @@ To add a format, write a function that yields tables of all its columns, and add
 decided later. A format that cannot be read in pieces yields one table.
 """
 
+import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
 
+from tfcr.data import streaming
 from tfcr.data.columns import column_names
 from tfcr.data.delimited import read_delimited
-from tfcr.data.encoding import DataFile, Encoding, bare_lines, decode, decode_chunks, detect_encoding, encoding_of
+from tfcr.data.encoding import (
+    HEAD_BYTES,
+    DataFile,
+    bare_lines,
+    decode,
+    decode_chunks,
+    detect_encoding,
+    encoding_of,
+    given_encoding,
+    printable,
+)
+from tfcr.data.foreign import OLE, check_parquet, check_zip, foreign_format, is_xlsx
+from tfcr.data.isolated import parse_isolated
 from tfcr.data.options import ReadOptions, Table
-from tfcr.data.streaming import Piece, line_end, row_slices, text_pieces
-from tfcr.errors import DataError, MissingExtraError, look_up
+from tfcr.data.streaming import Piece, line_end, text_pieces
+from tfcr.errors import DataError, MissingExtraError, first_line, look_up
 from tfcr.system.archives import Member, members, tar_members
+from tfcr.system.files import is_packed
 
 LABEL_MARK = "__label__"
-_OLE, _ENCRYPTED_PACKAGE = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-le")
-"""How a workbook with a password begins, and what it names its content."""
+MOST_DIGITS = 38
+"""Integers of JSON with more digits are read as text: polars has none larger."""
+MOST_WORKBOOK_BYTES = 1 << 28
+_ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
+"""What a workbook with a password names its content."""
+_LONE_SURROGATE = re.compile(
+    rb"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})(?<!\\)\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+"""Half of a character beyond U+FFFF in JSON, left where a text was cut; no text can hold it."""
 _DATE, _TIME = r"^(\d{4}-\d\d-\d\d) 00:00:00$", r"^1899-12-31 (\d\d:\d\d:\d\d)$"
 """A date and a time of day in Excel, where every date has a time, and every time a date."""
 
@@ -44,12 +69,15 @@ class Reader:
         Endings of file names, in lower case, also recognised before ``.gz`` and ``.bz2``; ``/`` is a folder.
     begins
         Recognises the first bytes of a file that has none of the endings.
+    is_text
+        Whether its files are text, and no file of another known kind.
     """
 
     what: str
     read: Callable[[DataFile, ReadOptions], Iterator[Table]]
     endings: tuple[str, ...] = ()
     begins: Callable[[bytes], bool] = lambda head: False
+    is_text: bool = True
 
 
 def read_table(path: Path, options: ReadOptions, name: str = "") -> Table:
@@ -75,6 +103,8 @@ def table_pieces(path: Path, options: ReadOptions, name: str = "") -> Iterator[T
         )
     file = DataFile(path, name)
     reader = look_up(READERS, options.format or detect_format(file, options), "data format")
+    if reader.is_text and (foreign := foreign_format(file.head())):
+        raise DataError(f"{file.name} {foreign}")
     found = False
     for table in reader.read(file, options):
         if table.frame.height:
@@ -94,7 +124,7 @@ def detect_format(file: DataFile, options: ReadOptions) -> str:
     name = file.path.name.lower() + ("/" if file.path.is_dir() else "")
     for ending, reason in REFUSED.items():
         if name.endswith(ending):
-            raise DataError(f"{file.name} {reason}")
+            raise DataError(f"{file.name} {foreign_format(file.head()) or reason}")
     unpacked = name.removesuffix(".gz").removesuffix(".bz2")
     for candidate in (name, unpacked):
         for format_name, reader in READERS.items():
@@ -112,42 +142,73 @@ def detect_format(file: DataFile, options: ReadOptions) -> str:
 
 def _read_jsonl(file: DataFile, options: ReadOptions) -> Iterator[Table]:
     encoding = encoding_of(file, options)
-    for piece in text_pieces(file, encoding.name, _json_end):
+    is_list = next(decode_chunks([file.head()], encoding.name, file.name, "replace")).lstrip().startswith("[")
+    for piece in text_pieces(file, encoding.name, (lambda content: 0) if is_list else line_end):
+        content = _LONE_SURROGATE.sub(rb"\\ufffd", piece.content)
+        if content.strip():
+            frame = _json_frame(piece._replace(content=content), file.name, is_list=is_list)
+            yield Table(frame, piece.described("JSON lines", encoding))
+
+
+def _json_frame(piece: Piece, name: str, *, is_list: bool) -> pl.DataFrame:
+    """Return the objects as a table, by polars if it can: lines of mixed types and lists need Python."""
+    if not is_list:
         try:
-            frame = pl.read_ndjson(piece.content, infer_schema_length=None)
-        except pl.exceptions.PolarsError:
-            frame = pl.DataFrame(_json_records(piece, file.name), infer_schema_length=None, strict=False)
-        yield Table(frame, piece.described("JSON lines", encoding))
+            return pl.read_ndjson(piece.content, infer_schema_length=None)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            pass
+    records = (_listed_records if is_list else _line_records)(piece, name)
+    try:
+        return pl.DataFrame(records, infer_schema_length=None, strict=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, TypeError, RecursionError) as error:
+        raise DataError(
+            f"{name} cannot be read as a table: {first_line(error)}; expected objects of the same form, such as "
+            '{"text": "…", "label": "…"}'
+        ) from None
 
 
-def _json_end(content: bytes) -> int:
-    """Cut after the last line; a JSON list of objects cannot be cut."""
-    return 0 if content[:4096].lstrip().startswith(b"[") else line_end(content)
+def _listed_records(piece: Piece, name: str) -> list[dict[str, Any]]:
+    """Read a JSON list of objects."""
+    try:
+        records = _from_json(piece.content.decode())
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{name} cannot be read as JSON: {first_line(error)}") from None
+    return [_checked_record(record, number, name) for number, record in enumerate(records, start=1)]
 
 
-def _json_records(piece: Piece, name: str) -> list[dict[str, Any]]:
-    """Read a JSON list of objects, or lines with objects of mixed types; a line that is not an object is named."""
-    content = piece.content.decode()
-    if content.lstrip().startswith("["):
-        try:
-            records = list(enumerate(json.loads(content), start=1))
-        except ValueError as error:
-            raise DataError(f"{name} cannot be read as JSON: {error}") from None
-    else:
-        numbered = enumerate(bare_lines([content]), start=piece.lines_before + 1)
-        records = [(number, _json_record(line, number, name)) for number, line in numbered if line.strip()]
-    for number, record in records:
-        if not isinstance(record, dict):
-            raise DataError(f"{name}, number {number}: found {type(record).__name__}; expected JSON objects")
-    return [record for _, record in records]
+def _line_records(piece: Piece, name: str) -> list[dict[str, Any]]:
+    """Read lines with objects of mixed types; a line that is not an object is named."""
+    numbered = enumerate(bare_lines([piece.content.decode()]), start=piece.lines_before + 1)
+    return [
+        _checked_record(_json_record(line, number, name), number, name) for number, line in numbered if line.strip()
+    ]
 
 
 def _json_record(line: str, number: int, name: str) -> Any:
     try:
-        return json.loads(line)
+        return _from_json(line)
     except json.JSONDecodeError as error:
         what = f"{error.msg} at character {error.colno}"
-        raise DataError(f"{name}, line {number}: {what}; expected one JSON object per line") from None
+    except RecursionError:
+        what = "found lists or objects nested too deeply"
+    except ValueError as error:
+        what = first_line(error)
+    raise DataError(f"{name}, line {number}: {what}; expected one JSON object per line")
+
+
+def _checked_record(record: Any, number: int, name: str) -> dict[str, Any]:
+    if not isinstance(record, dict):
+        raise DataError(f"{name}, number {number}: found {type(record).__name__}; expected JSON objects")
+    return record
+
+
+def _from_json(content: str) -> Any:
+    """Parse JSON as polars does: of a repeated key the first counts. Larger integers than it knows become text."""
+    return json.loads(
+        content,
+        parse_int=lambda digits: int(digits) if len(digits) < MOST_DIGITS else digits,
+        object_pairs_hook=lambda pairs: {**dict(pairs), **dict(reversed(pairs))},
+    )
 
 
 def _read_fasttext(file: DataFile, options: ReadOptions) -> Iterator[Table]:
@@ -182,43 +243,40 @@ def read_label_lines(path: Path, options: ReadOptions) -> list[str]:
 
 
 def _read_parquet(file: DataFile, options: ReadOptions) -> Iterator[Table]:
+    if is_packed(file.path):
+        raise DataError(f"{file.name} is compressed with gzip or bzip2; unpack it first: gunzip FILE, or bunzip2 FILE")
     try:
-        rows = pl.scan_parquet(file.path)
-        height = rows.select(pl.len()).collect().item()
-        for start, length in row_slices(height, file.path.stat().st_size):
-            yield Table(rows.slice(start, length).collect(), "Parquet")
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{file.name} cannot be read as Parquet: {_first_line(error)}") from error
+        check_parquet(file.path)
+        for found in parse_isolated("parquet", file.path, piece_bytes=streaming.PIECE_BYTES):
+            if isinstance(found, pl.DataFrame):
+                yield Table(found, "Parquet")
+    except DataError:
+        raise
+    except (ValueError, OSError) as error:
+        foreign = foreign_format(file.head())
+        reason = foreign or f"cannot be read as Parquet: {first_line(error)}; get the file again"
+        raise DataError(f"{file.name} {reason}") from error
 
 
 def _read_xlsx(file: DataFile, options: ReadOptions) -> Iterator[Table]:
     """Read the first sheet; each cell as the text that CSV would have: 1 and not 1.0, dates as 2024-05-31."""
+    if find_spec("fastexcel") is None:
+        raise MissingExtraError("reading Excel workbooks", "excel")
+    content = _workbook(file)
+    sheets: list[str] = []
+    frame = pl.DataFrame()
     try:
-        import fastexcel  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise MissingExtraError("reading Excel workbooks", "excel") from None
-    content = b"".join(file.chunks())
-    if not content:
-        raise DataError(f"{file.name} is empty; expected labelled texts")
-    if content.startswith(_OLE) and _ENCRYPTED_PACKAGE in content:
-        raise DataError(f"{file.name} is encrypted; save it without a password first, and give that file")
-    try:
-        sheets = fastexcel.read_excel(content).sheet_names
-        if not sheets:
-            raise ValueError("it has no sheet")
-        frame = pl.read_excel(
-            content,
-            engine="calamine",
-            has_header=False,
-            infer_schema_length=0,  # all text: a column may hold several types, and its name is text anyway
-            drop_empty_rows=False,  # rows keep their numbers
-            drop_empty_cols=False,
-            raise_if_empty=False,
-        )
-    except (fastexcel.FastExcelError, pl.exceptions.PolarsError, ValueError) as error:
-        reason = _first_line(error).removeprefix("calamine error: ")
+        for found in parse_isolated("xlsx", file.path, content):
+            if isinstance(found, pl.DataFrame):
+                frame = found
+            else:
+                sheets = found["sheets"]
+    except DataError:
+        raise
+    except ValueError as error:
         raise DataError(
-            f"{file.name} cannot be read as an Excel workbook: {reason}; open it, and save it again as .xlsx or CSV"
+            f"{file.name} cannot be read as an Excel workbook: {first_line(error)}; open it, and save it again as "
+            ".xlsx or CSV"
         ) from error
     sheet, *others = sheets
     if frame.is_empty():
@@ -231,12 +289,28 @@ def _read_xlsx(file: DataFile, options: ReadOptions) -> Iterator[Table]:
     yield Table(cells, f"Excel, sheet {sheet}" + (f", the first of {1 + len(others)}" if others else ""))
 
 
-def _is_xlsx(head: bytes) -> bool:
-    return head.startswith(b"PK") and b"xl/" in head
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+def _workbook(file: DataFile) -> bytes:
+    """Return the bytes of a workbook; one that is no workbook, is encrypted, or unpacks to absurd sizes is refused."""
+    content = b""
+    for chunk in file.chunks():
+        content += chunk
+        if len(content) > MOST_WORKBOOK_BYTES:
+            raise DataError(f"{file.name} is larger than {MOST_WORKBOOK_BYTES >> 20} MB; save it as CSV")
+    if not content:
+        raise DataError(f"{file.name} is empty; expected labelled texts")
+    if content.startswith(OLE) and _ENCRYPTED_PACKAGE in content:
+        raise DataError(f"{file.name} is encrypted; save it without a password first, and give that file")
+    if not content.startswith(OLE) and not is_xlsx(content[:HEAD_BYTES]) and (foreign := foreign_format(content)):
+        raise DataError(f"{file.name} {foreign}")
+    if content.startswith(b"PK\x03\x04"):
+        try:
+            check_zip(io.BytesIO(content), len(content))
+        except ValueError as error:
+            raise DataError(
+                f"{file.name} cannot be read as an Excel workbook: {first_line(error)}; open it, and save it again as "
+                ".xlsx or CSV"
+            ) from error
+    return content
 
 
 # folders and archives ------------------------------------------------------------------------------------------------
@@ -254,12 +328,12 @@ def _from_members(name: str, files: Iterable[Member], options: ReadOptions, how:
     """Label each file with the folder it lies in, in the order of their names; all have one encoding."""
     found = []
     for member in files:
-        path = PurePosixPath(member.name)
+        path = PurePosixPath(printable(member.name))
         if path.parent.name and not path.name.startswith("."):
-            found.append((member.name, path.parent.name, b"".join(member.chunks())))
+            found.append((str(path), path.parent.name, b"".join(member.chunks())))
     found.sort()
     joined = partial(_joined, [content for *_, content in found])
-    encoding = Encoding(options.encoding) if options.encoding else detect_encoding(joined)
+    encoding = given_encoding(options.encoding, next(joined(), b"")) if options.encoding else detect_encoding(joined)
     names, labels, contents = zip(*found, strict=True) if found else ((), (), ())
     texts = [
         decode(content, encoding.name, f"{name}: {member_name}")
@@ -289,9 +363,13 @@ READERS: dict[str, Reader] = {
         (".jsonl", ".ndjson", ".json"),
         lambda head: head.lstrip().startswith(b"{"),
     ),
-    "parquet": Reader("Parquet", _read_parquet, (".parquet", ".pq"), lambda head: head.startswith(b"PAR1")),
+    "parquet": Reader("Parquet", _read_parquet, (".parquet", ".pq"), lambda head: head.startswith(b"PAR1"), False),
     "xlsx": Reader(
-        "the first sheet of an Excel workbook (`pip install 'tfcr[excel]'`)", _read_xlsx, (".xlsx", ".xlsm"), _is_xlsx
+        "the first sheet of an Excel workbook (`pip install 'tfcr[excel]'`)",
+        _read_xlsx,
+        (".xlsx", ".xlsm"),
+        is_xlsx,
+        False,
     ),
     "fasttext": Reader(
         f"lines of the form `{LABEL_MARK}x the text`, as fastText reads them; one label per line",
@@ -299,11 +377,14 @@ READERS: dict[str, Reader] = {
         begins=lambda head: LABEL_MARK.encode() in head.split(b"\n", 1)[0],
     ),
     "lines": Reader("one text per line, with labels in another file, or without", _read_lines),
-    "folder": Reader("a folder with one folder per class; the label is the file's parent folder", _read_folder, ("/",)),
+    "folder": Reader(
+        "a folder with one folder per class; the label is the file's parent folder", _read_folder, ("/",), is_text=False
+    ),
     "tar": Reader(
         "an archive of such a folder",
         _read_tar,
         (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz"),
+        is_text=False,
     ),
 }
 
