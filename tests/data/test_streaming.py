@@ -2,20 +2,22 @@
 
 import csv
 import json
+import re
+import warnings
 from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.data.files import FILES, ROWS, pairs
-from tfcr.data import ReadOptions, streaming
+from tfcr.data import ReadOptions, delimited, streaming
 from tfcr.data.encoding import DataFile
 from tfcr.data.isolated_child import row_slices
 from tfcr.data.readers import read_table, table_pieces
 from tfcr.data.streaming import row_end, text_pieces
-from tfcr.errors import DataError
+from tfcr.errors import DataError, TfcrWarning
 
 CELLS = st.text(st.sampled_from('ab,"\n é'), max_size=8)
 
@@ -87,3 +89,59 @@ def test_a_file_of_blank_lines_is_empty(tmp_path: Path) -> None:
     pl.DataFrame({"text": []}).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="a.parquet holds no rows; expected texts"):
         read_table(tmp_path / "a.parquet", ReadOptions())
+
+
+# any file, any piece size ------------------------------------------------------------------------------------------
+
+MESSY = {
+    "csv": st.text(st.sampled_from('ab,"\n\r é'), max_size=60),
+    "tsv": st.text(st.sampled_from('ab\t"\n\r '), max_size=60),
+    "lines": st.text(st.sampled_from("ab\n\r \x0b\x85"), max_size=60),
+    "fasttext": st.lists(st.sampled_from(["__label__x", " ", "a", "\n", "\n\n", "__label__y b"]), max_size=30).map(
+        "".join
+    ),
+    "jsonl": st.lists(
+        st.sampled_from(
+            [
+                '{"text": "a"}',
+                '{"text": "b", "text": "c"}',
+                '{"text": "\\ud83d"}',
+                "[1]",
+                " ",
+                "",
+                "\r",
+                "{}",
+                "x",
+                "null",
+            ]
+        ),
+        max_size=12,
+    ).map("\n".join),
+}
+
+
+def rows_or_error(path: Path, options: ReadOptions) -> object:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TfcrWarning)
+        try:
+            frame = read_table(path, options).frame
+        except DataError as error:
+            return re.sub(r"in pieces|number \d+|line \d+", "", str(error))
+    return frame.select(pl.all().cast(pl.String)).to_dict(as_series=False)
+
+
+@pytest.mark.parametrize("name", MESSY)
+@settings(deadline=None)
+@given(data=st.data())
+def test_any_file_has_the_same_rows_in_pieces_of_any_size(
+    name: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("messy") / "file"
+    path.write_bytes(data.draw(MESSY[name], label="content").encode())
+    quoting = data.draw(st.sampled_from([None, True, False]), label="quoting")
+    options = ReadOptions(format=name, separator="," if name == "csv" else None, quoting=quoting)
+    whole = rows_or_error(path, options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streaming, "PIECE_BYTES", data.draw(st.integers(1, 40), label="piece"))
+        patch.setattr(delimited, "TALLY_BYTES", data.draw(st.integers(1, 40), label="tally"))
+        assert rows_or_error(path, options) == whole

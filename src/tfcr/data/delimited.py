@@ -178,7 +178,7 @@ def csv_cells(text: Iterable[str], separator: str = ",", *, quoting: bool = True
 def _read_piece(piece: Piece, name: str, form: Form, width: int) -> pl.DataFrame:
     """Return the rows of a piece, the header among them; `width` is the number of columns, 0 in the first piece."""
     content = piece.content if width else _BLANK_LINES.sub(b"", piece.content, count=1)
-    if not width and not content.strip():
+    if not content:
         return pl.DataFrame()
     if form.columns:
         return _split_lines(content, form.separator, form.columns)

@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from tfcr.data import streaming
@@ -42,9 +43,12 @@ from tfcr.system.files import is_packed
 LABEL_MARK = "__label__"
 MOST_DIGITS = 38
 """Integers of JSON with more digits are read as text: polars has none larger."""
+MOST_DEPTH = 32
+"""JSON with deeper lists or objects is refused: polars overflows its stack at some hundreds."""
 MOST_WORKBOOK_BYTES = 1 << 28
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 """What a workbook with a password names its content."""
+_NO_OBJECT = re.compile(rb"\n[ \t\r]*[^{ \t\r\n]")
 _LONE_SURROGATE = re.compile(
     rb"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})(?<!\\)\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -143,16 +147,33 @@ def detect_format(file: DataFile, options: ReadOptions) -> str:
 def _read_jsonl(file: DataFile, options: ReadOptions) -> Iterator[Table]:
     encoding = encoding_of(file, options)
     is_list = next(decode_chunks([file.head()], encoding.name, file.name, "replace")).lstrip().startswith("[")
+    names: list[str] = []
+    n_empty, how = 0, ""
     for piece in text_pieces(file, encoding.name, (lambda content: 0) if is_list else line_end):
         content = _LONE_SURROGATE.sub(rb"\\ufffd", piece.content)
-        if content.strip():
-            frame = _json_frame(piece._replace(content=content), file.name, is_list=is_list)
-            yield Table(frame, piece.described("JSON lines", encoding))
+        if not content.strip():
+            continue
+        frame = _json_frame(piece._replace(content=content), file.name, is_list=is_list)
+        how = piece.described("JSON lines", encoding)
+        if frame.width:
+            names = frame.columns
+            yield Table(
+                pl.concat([_empty_rows(n_empty, names), frame], how="diagonal_relaxed") if n_empty else frame, how
+            )
+            n_empty = 0
+        else:  # empty objects only, which a table without columns cannot hold
+            n_empty += frame.height
+    if n_empty and names:
+        yield Table(_empty_rows(n_empty, names), how)
+
+
+def _empty_rows(number: int, names: Sequence[str]) -> pl.DataFrame:
+    return pl.DataFrame({name: pl.Series([None] * number, dtype=pl.Null) for name in names})
 
 
 def _json_frame(piece: Piece, name: str, *, is_list: bool) -> pl.DataFrame:
     """Return the objects as a table, by polars if it can: lines of mixed types and lists need Python."""
-    if not is_list:
+    if not is_list and _has_plain_objects(piece.content):
         try:
             return pl.read_ndjson(piece.content, infer_schema_length=None)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
@@ -165,6 +186,18 @@ def _json_frame(piece: Piece, name: str, *, is_list: bool) -> pl.DataFrame:
             f"{name} cannot be read as a table: {first_line(error)}; expected objects of the same form, such as "
             '{"text": "…", "label": "…"}'
         ) from None
+
+
+def _has_plain_objects(content: bytes) -> bool:
+    """Return whether all lines look like objects that are not deep, which would overflow the stack of compiled code."""
+    n_lines = content.count(b"\n") + (not content.endswith(b"\n"))
+    n_objects = content.count(b"\n{") + content.startswith(b"{")
+    if n_objects < n_lines and _NO_OBJECT.search(b"\n" + content):
+        return False
+    data = np.frombuffer(content, np.uint8)
+    opening = np.flatnonzero((data == ord("{")) | (data == ord("[")))
+    line = np.searchsorted(np.flatnonzero(data == ord("\n")), opening)
+    return not (line[MOST_DEPTH:] == line[:-MOST_DEPTH]).any()
 
 
 def _listed_records(piece: Piece, name: str) -> list[dict[str, Any]]:
@@ -190,7 +223,7 @@ def _json_record(line: str, number: int, name: str) -> Any:
     except json.JSONDecodeError as error:
         what = f"{error.msg} at character {error.colno}"
     except RecursionError:
-        what = "found lists or objects nested too deeply"
+        what = f"found lists or objects nested more than {MOST_DEPTH} deep"
     except ValueError as error:
         what = first_line(error)
     raise DataError(f"{name}, line {number}: {what}; expected one JSON object per line")
@@ -199,7 +232,22 @@ def _json_record(line: str, number: int, name: str) -> Any:
 def _checked_record(record: Any, number: int, name: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise DataError(f"{name}, number {number}: found {type(record).__name__}; expected JSON objects")
+    if _is_deep(record):
+        raise DataError(
+            f"{name}, number {number}: found lists or objects nested more than {MOST_DEPTH} deep; expected JSON objects "
+            "of texts, labels and numbers"
+        )
     return record
+
+
+def _is_deep(record: dict[str, Any]) -> bool:
+    level: list[Any] = [record]
+    for _ in range(MOST_DEPTH):
+        inner = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [part for parts in inner for part in parts if isinstance(part, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def _from_json(content: str) -> Any:
