@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,6 +31,7 @@ from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.trained.explain import Explanation
 from tfcr.trained.model import TrainedModel
+from tfcr.trained.seen import TrainingTexts
 from tfcr.trained.word_table import WordTable, collapse
 
 
@@ -176,7 +178,13 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         texts = [texts[number] for number in used]
         embeddings = self.load_embeddings(texts)
-        return self.fit_counted(self.count(texts), labels[used], weights[used], embeddings)
+        self.fit_counted(self.count(texts), labels[used], weights[used], embeddings)
+        return self.remember_texts(texts)
+
+    def remember_texts(self, texts: Iterable[str]) -> "TfcrClassifier":
+        """Keep hashes of the training texts in the model, so that scoring it on them is noticed."""
+        self._set_trained(replace(self._trained(), seen=TrainingTexts.of(texts)))
+        return self
 
     def count(self, texts: Iterable[str]) -> CountedDocuments:
         """Count the words of training texts, and their bigrams if a part uses them."""
@@ -268,10 +276,15 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         return self._trained().top_words(n)
 
     def save(
-        self, path: str | os.PathLike[str], *, counts: bool = True, scores: Mapping[str, float] | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        counts: bool = True,
+        scores: Mapping[str, float] | None = None,
+        hashes: bool = True,
     ) -> None:
         """Write the model to a folder; see `TrainedModel.save`."""
-        self._trained().save(path, counts=counts, scores=scores)
+        self._trained().save(path, counts=counts, scores=scores, hashes=hashes)
 
     @property
     def table_(self) -> WordTable:

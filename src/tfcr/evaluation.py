@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from tfcr.classifier import TfcrClassifier
 from tfcr.data import Corpus
+from tfcr.data.labels import spelling_key
 from tfcr.decision import macro_f1_of_labels
 from tfcr.embeddings import Embeddings, embeddings_key
 from tfcr.errors import InputError
@@ -22,6 +23,7 @@ from tfcr.system.progress import Progress
 from tfcr.text.class_counts import check_labels
 from tfcr.text.documents import CountedDocuments
 from tfcr.trained.model import TrainedModel
+from tfcr.trained.seen import Seen
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Evaluation:
         The fold that each document was tested in; all 0 without cross-validation.
     fold_scores
         Macro-F1 of each fold.
+    seen
+        How many of the texts the model was trained on; None if it does not know, or after cross-validation.
     """
 
     labels: NDArray[Any]
@@ -56,6 +60,7 @@ class Evaluation:
     probabilities: NDArray[np.float64]
     folds: NDArray[np.int64]
     fold_scores: tuple[float, ...]
+    seen: Seen | None = None
 
     @property
     def macro_f1(self) -> float:
@@ -293,7 +298,7 @@ def train_and_measure(
         result = cross_validate_prepared(model, part, plan.corpus.groups, folds=plan.folds, progress=progress)
         scores = {f"macro-F1, mean of {plan.folds} folds": result.macro_f1, "accuracy": result.accuracy}
         notes = plan.notes
-    fit_on(model, prepared)
+    fit_on(model, prepared).remember_texts(corpus.texts)
     columns = {"columns": list(corpus.columns), "label_column": corpus.label_column}
     training = {**model.training_, "data": Path(corpus.name).name, **columns}
     model.model_ = replace(model.model_, training=training, scores=scores)
@@ -306,9 +311,13 @@ def evaluate(model: TrainedModel, corpus: Corpus) -> Evaluation:
     unknown = sorted({str(label) for label in labels.tolist()} - {str(label) for label in model.classes.tolist()})
     if unknown:
         known = ", ".join(map(str, model.classes.tolist()))
-        raise InputError(f"found the label {unknown[0]!r}, which the model does not know; its classes: {known}")
+        keys = {spelling_key(str(label)) for label in model.classes.tolist()}
+        hint = "; --merge-labels takes other spellings for the same" if spelling_key(unknown[0]) in keys else ""
+        raise InputError(f"found the label {unknown[0]!r}, which the model does not know; its classes: {known}{hint}")
     predicted, probabilities, _ = model.predict_with_unknown(corpus.texts)
     if labels.dtype.kind != predicted.dtype.kind:
         labels, predicted = labels.astype(str), predicted.astype(str)
     score = macro_f1_of_labels(labels, predicted)
-    return Evaluation(labels, predicted, probabilities, np.zeros(len(labels), np.int64), (score,))
+    trained_on = model.training_texts()
+    seen = None if trained_on is None else trained_on.count(corpus.texts)
+    return Evaluation(labels, predicted, probabilities, np.zeros(len(labels), np.int64), (score,), seen)

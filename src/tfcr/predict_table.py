@@ -1,11 +1,14 @@
 """Predictions for tables: all input columns, and three more."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from tfcr.data.columns import joined_text
+from tfcr.data.writers import DIGITS
 from tfcr.system.progress import Progress
 from tfcr.trained.model import TrainedModel
 
@@ -24,8 +27,8 @@ def predict_frame(
 ) -> pl.DataFrame:
     """Return the table with the predicted class, its probability, and the fraction of words unknown to the model.
 
-    In a row without text these three are null. If the table already has a column of that name, ours gets an
-    underscore.
+    Both figures are rounded to DIGITS digits. In a row without text the three are null. If the table already has a
+    column of that name, ours gets an underscore.
     """
     texts = joined_text(frame, text)
     used = [row for row, cell in enumerate(texts) if cell is not None]
@@ -40,7 +43,46 @@ def predict_frame(
         if progress is not None:
             progress(min(start + BATCH, len(used)), len(used))
     added = zip(names or free_names(frame.columns), columns, types, strict=True)
-    return frame.with_columns(pl.Series(name, values, kind) for name, values, kind in added)
+    series = [pl.Series(name, values, kind) for name, values, kind in added]
+    return frame.with_columns(column.round(DIGITS) if column.dtype == pl.Float64 else column for column in series)
+
+
+@dataclass
+class Summary:
+    """What was predicted, added up over tables: rows and probabilities by class, and unknown words."""
+
+    classes: Sequence[Any]
+    rows: int = 0
+    of_class: Counter[Any] = field(default_factory=Counter)
+    probabilities: Counter[Any] = field(default_factory=Counter)
+    unknown: float = 0.0
+
+    def add(self, frame: pl.DataFrame, names: Sequence[str]) -> None:
+        """Add a table of `predict_frame`, whose added columns have these names."""
+        self.rows += frame.height
+        for label, probability, unknown in zip(*(frame[name].to_list() for name in names), strict=True):
+            if label is not None:
+                self.of_class[label] += 1
+                self.probabilities[label] += probability
+                self.unknown += unknown
+
+    def lines(self, most: int = 20) -> list[str]:
+        """Return the summary in words, a line for each class, and one for all; at most so many classes."""
+        total = self.of_class.total()
+        missing = self.rows - total
+        lines = [f"{missing} of {self.rows} rows have no text and get no prediction"] if missing else []
+        if not total:
+            return lines
+        order = sorted(self.classes, key=lambda label: -self.of_class[label])
+        for label in order[:most]:
+            size = self.of_class[label]
+            mean = f", mean probability {self.probabilities[label] / size:.3f}" if size else ""
+            lines.append(f"predicted {label}: {size} rows ({size / total:.1%}){mean}")
+        if len(order) > most:
+            rest = sum(self.of_class[label] for label in order[most:])
+            lines.append(f"predicted {len(order) - most} other classes: {rest} rows ({rest / total:.1%})")
+        overall = f"mean probability {self.probabilities.total() / total:.3f}"
+        return [*lines, f"all {total} rows: {overall}, unknown words {self.unknown / total:.1%}"]
 
 
 def free_names(taken: Sequence[str]) -> list[str]:

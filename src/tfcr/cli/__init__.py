@@ -3,10 +3,14 @@
 Nothing heavy is imported before a command runs, so that ``tfcr --help`` is quick.
 """
 
+import errno
+import io
 import logging
 import os
 import sys
 import warnings
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -63,23 +67,53 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line: exit status 0 when done, 2 if the input or the call is wrong, 130 after Ctrl-C."""
+    _open_streams()
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     logging.getLogger("tfcr").handlers = [_Notes()]
     try:
         status = app(standalone_mode=False)
+        sys.stdout.flush()  # here, where a failure gets a line, and not while Python ends
     except (TfcrError, typer.TyperException) as error:
         status = _show_help(error) if type(error).__name__ == "NoArgsIsHelpError" else _refuse(error)
     except OSError as error:
         if isinstance(error, BrokenPipeError) or "Broken pipe" in str(error):  # polars sets no errno
             os._exit(1)  # the reader of our output has gone
         where = f" {error.filename}" if error.filename else ""
-        status = _refuse(f"cannot read or write{where}: {error.strerror or error}")
+        is_closed = error.errno == errno.EBADF and not where
+        what = "standard output is closed; send it to a file: > FILE" if is_closed else None
+        status = _refuse(what or f"cannot read or write{where}: {error.strerror or error}")
+        _drop_output()
     except MemoryError:
         status = _refuse("not enough memory; try a smaller file, fewer dimensions, or --blocks own")
     if status == INTERRUPTED:
         sys.stdout.flush()
         os._exit(status)  # files are closed by now; do not wait for threads in compiled code
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _open_streams() -> None:
+    """Put something in place of standard streams that the caller closed, and print any text.
+
+    A closed standard output refuses whatever is written, so that no result is lost without a word; its number must not
+    go to the next file that is opened. Half of a surrogate pair, as in the name of a file that is not UTF-8, is printed
+    as an escape.
+    """
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the whole run
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Forget what could not be written, so that Python does not try again, and complain, while it ends."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        return
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Notes(logging.Handler):

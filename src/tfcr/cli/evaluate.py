@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tfcr.classifier import TfcrClassifier
     from tfcr.data import Corpus
     from tfcr.evaluation import Evaluation
+    from tfcr.trained.seen import Seen
 
 FOR_DATA_ONLY = ("scheme", "folds", "min_class_size", "group", *(field.name for field in fields(Training)))
 """Options for training and cross-validation; a model is trained already."""
@@ -86,8 +87,22 @@ def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, di
     if not data:
         raise InputError(f"found the model {path} and no data; give labelled texts: tfcr evaluate {path} DATA")
     model = TrainedModel.load(path)
-    corpus = reading.corpus(data, model.training)
-    return corpus, {path: evaluate_model(model, corpus)}
+    corpus = reading.corpus(data, model.training, model.classes.tolist())
+    result = evaluate_model(model, corpus)
+    if result.seen and result.seen.texts:
+        note(_seen_note(result.seen, len(corpus)))
+    return corpus, {path: result}
+
+
+def _seen_note(seen: "Seen", n_texts: int) -> str:
+    advice = "give texts that it was not trained on, or cross-validate: tfcr evaluate DATA"
+    about = "" if seen.is_exact else "about "
+    if seen.texts == n_texts:
+        return f"warning: the model was trained on {about}all {n_texts} of these texts; its score is no news: {advice}"
+    return (
+        f"warning: the model was trained on {about}{seen.texts} of these {n_texts} texts "
+        f"({seen.texts / n_texts:.1%}), which flatter its score; {advice}"
+    )
 
 
 def _models(training: Training, schemes: list[str], dataset: str) -> "dict[str, TfcrClassifier]":
@@ -124,6 +139,7 @@ def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
         "accuracy": result.accuracy,
         "folds": list(result.fold_scores),
         "classes": [vars(score) for score in result.per_class()],
+        **({} if result.seen is None else {"seen_in_training": result.seen.texts}),
     }
 
 

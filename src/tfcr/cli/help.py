@@ -26,6 +26,7 @@ TABLES = {
     "pictures": ("report/curves.py", "PICTURE_FORMATS"),
     "presets": ("presets.py", "PRESETS"),
     "profiles": ("experiment/plan/profiles.py", "PROFILES"),
+    "quotings": ("data/dialect.py", "QUOTINGS"),
     "readers": ("data/readers.py", "READERS"),
     "schemes": ("schemes.py", "SCHEMES"),
     "tables": ("experiment/results/tables.py", "TABLE_FORMATS"),

@@ -4,7 +4,7 @@ A command that takes a parameter of one of the classes here gets all of its opti
 """
 
 import inspect
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tfcr.data import Corpus, ReadOptions
     from tfcr.data.columns import Columns
     from tfcr.data.options import Table
+    from tfcr.data.writers import Style
 
 Data = Annotated[
     list[str],
@@ -95,6 +96,28 @@ class Reading:
             help="File with one label per line, for a data file with one text per line; repeat for several.",
         ),
     ] = None
+    sheet: Annotated[
+        str | None,
+        input_option(
+            "--sheet", metavar="NAME", help="Sheet of an Excel workbook, by name or number.", show_default="the first"
+        ),
+    ] = None
+    merge_labels: Annotated[
+        bool,
+        input_option(
+            "--merge-labels",
+            help="Labels that differ in case, blanks or Unicode form only are one: the most frequent spelling.",
+        ),
+    ] = False
+    label_map: Annotated[
+        str | None,
+        input_option(
+            "--label-map",
+            metavar="FILE",
+            help="Table of two columns without a header: a label, and what it becomes. Rows whose label becomes empty "
+            "are left out; labels that are not in the table are kept.",
+        ),
+    ] = None
     path: Annotated[
         str | None,
         input_option(
@@ -102,12 +125,17 @@ class Reading:
         ),
     ] = None
 
-    def corpus(self, sources: list[str], training: Mapping[str, Any] | None = None) -> "Corpus":
-        """Read labelled texts, by default from the columns that a model was trained on, and report how."""
+    def corpus(
+        self, sources: list[str], training: Mapping[str, Any] | None = None, classes: Iterable[Any] = ()
+    ) -> "Corpus":
+        """Read labelled texts, by default from the columns that a model was trained on, and report how.
+
+        `classes` are that model's: spellings that --merge-labels prefers.
+        """
         from tfcr.cli.output import note
         from tfcr.data import load_data
 
-        corpus = load_data(sources, self._options(training or {}), self.path)
+        corpus = load_data(sources, self._options(training or {}, classes), self.path)
         for line in corpus.notes:
             note(line)
         return corpus
@@ -127,7 +155,7 @@ class Reading:
 
         return load_pieces(sources, self._options(training), self.path)
 
-    def _options(self, training: Mapping[str, Any]) -> "ReadOptions":
+    def _options(self, training: Mapping[str, Any], classes: Iterable[Any] = ()) -> "ReadOptions":
         """Return the options; `training` may name the columns that a model was trained on."""
         from tfcr.data import ReadOptions
         from tfcr.errors import InputError
@@ -147,9 +175,79 @@ class Reading:
             header=not self.no_header,
             columns=self.columns,
             label_files=tuple(self.labels_from or ()),
+            sheet=self.sheet,
+            merge_labels=self.merge_labels,
+            label_map=self.label_map,
             default_text=tuple(training.get("columns") or ()),
             default_label=training.get("label_column"),
+            default_classes=tuple(classes),
         )
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How delimited text is written; by default as the input is written."""
+
+    output_encoding: Annotated[
+        str | None,
+        output_option(
+            "--output-encoding",
+            metavar="NAME",
+            help="Encoding of CSV and TSV, such as utf-8, utf-8-sig (for Excel) or cp1252.",
+            show_default="the input's",
+        ),
+    ] = None
+    output_separator: Annotated[
+        str | None,
+        output_option(
+            "--output-separator",
+            metavar="CHARACTER",
+            help="Column separator of CSV and TSV: a character, or comma, semicolon, tab, bar.",
+            show_default="the input's",
+        ),
+    ] = None
+    output_quoting: Annotated[
+        str | None,
+        output_option(
+            "--output-quoting",
+            metavar="NAME",
+            help="Which cells of CSV and TSV are quoted: {quotings} (text: all but numbers).",
+            show_default="the input's",
+        ),
+    ] = None
+    keep_formulas: Annotated[
+        bool,
+        output_option(
+            "--keep-formulas",
+            help="Write cells of CSV and TSV that begin with =, +, - or @ as they are. By default a ' stands before "
+            "those that are not numbers, so that a spreadsheet shows text and computes nothing.",
+        ),
+    ] = False
+
+    def style(self, table: "Table", path: str | None, *, json: bool) -> "tuple[str, Style]":
+        """Return the format to write and a style like that of the input, but for what the user wants instead."""
+        from dataclasses import replace
+
+        from tfcr.data.delimited import separator_named
+        from tfcr.data.dialect import told_otherwise
+        from tfcr.data.writers import style_like
+        from tfcr.errors import InputError
+
+        kind, style = style_like(table, path, json=json)
+        given = [name for name in ("output_encoding", "output_separator", "output_quoting") if getattr(self, name)]
+        given += ["keep_formulas"] if self.keep_formulas else []
+        if style.dialect is None:
+            if given:
+                option = given[0].replace("_", "-")
+                raise InputError(f"found --{option}, which is for CSV and TSV, and the output is {kind}; leave it out")
+            return kind, style
+        dialect = told_otherwise(
+            style.dialect,
+            encoding=self.output_encoding,
+            separator=separator_named(self.output_separator) if self.output_separator else None,
+            quoting=self.output_quoting,
+        )
+        return kind, replace(style, dialect=dialect, guard=not self.keep_formulas)
 
 
 @dataclass(frozen=True)

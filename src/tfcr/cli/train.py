@@ -34,6 +34,13 @@ def train(
     folds: Folds = 5,
     no_cv: Annotated[bool, evaluation_option("--no-cv", help="Skip the cross-validation.")] = False,
     min_class_size: MinClassSize = 0,
+    no_text_hashes: Annotated[
+        bool,
+        output_option(
+            "--no-text-hashes",
+            help="Store no hashes of the training texts; evaluate will not notice when the model is scored on them.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Train a classifier on labelled texts and save it.
@@ -55,7 +62,7 @@ def train(
         )
     for line in notes:
         note(line)
-    model.save(output, scores=scores)
+    model.save(output, scores=scores, hashes=not no_text_hashes)
     if json:
         print_json({"model": output, "scores": scores, "training": model.training_})
         return

@@ -10,6 +10,7 @@ from tfcr.errors import DataError, unknown_name
 
 TEXT_NAMES = ("text", "body", "content", "message", "tweet", "comment", "review", "sentence", "document", "description")
 LABEL_NAMES = ("label", "class", "category", "target", "topic", "sentiment", "tag", "y")
+ONE_TEXT_PER_LINE = "For a file with one text per line, give --format lines"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ def choose_columns(frame: pl.DataFrame, options: ReadOptions, name: str, *, labe
     labelled
         Whether it must have a column of labels.
     """
+    if labelled and frame.width == 1:
+        raise DataError(
+            f"{name}: found one column, {frame.columns[0][:40]!r}; expected texts and labels. {ONE_TEXT_PER_LINE}, and "
+            "its labels with --labels-from FILE"
+        )
     group = _find(frame, options.group, name, "--group") if options.group else None
     label = _find(frame, options.label, name, "--label") if options.label else None
     text = tuple(_find(frame, column, name, "--text") for column in options.text) or _default_text(frame, options, name)
@@ -57,10 +63,13 @@ def choose_columns(frame: pl.DataFrame, options: ReadOptions, name: str, *, labe
 
 def _default_text(frame: pl.DataFrame, options: ReadOptions, name: str) -> tuple[str, ...]:
     missing = [column for column in options.default_text if column not in frame.columns]
+    if missing and frame.columns == ["text"]:
+        return ("text",)
     if missing:
+        hint = f". {ONE_TEXT_PER_LINE}" if frame.width == 1 else ""
         raise DataError(
             f"{name}: the model was trained on the columns {', '.join(options.default_text)}, and there is no "
-            f"{missing[0]!r}; give --text NAME; columns: {', '.join(frame.columns)}"
+            f"{missing[0]!r}; give --text NAME; columns: {', '.join(column[:40] for column in frame.columns)}{hint}"
         )
     return options.default_text
 
@@ -99,15 +108,28 @@ def _plain_text(frame: pl.DataFrame, label: str | None, group: str | None, name:
 
 
 def _mean_length(frame: pl.DataFrame, column: str) -> float:
+    if frame.schema[column].is_nested():  # which is neither; what the column is used for says so
+        return 0.0
     lengths = frame[column].cast(pl.String, strict=False).str.len_chars()
     return float(lengths.mean() or 0)  # type: ignore[arg-type]
 
 
 def joined_text(frame: pl.DataFrame, columns: Sequence[str]) -> list[str | None]:
     """Return the text of each row, several columns joined by a line break; None where there is none."""
-    cells = [frame[column].cast(pl.String, strict=False).to_list() for column in columns]
+    cells = [_text_cells(frame[column]) for column in columns]
     joined = ("\n".join(cell for cell in row if cell) for row in zip(*cells, strict=True))
     return [text if text.strip() else None for text in joined]
+
+
+def _text_cells(column: pl.Series) -> list[str | None]:
+    dtype = column.dtype
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
+        raise DataError(
+            f"the column {column.name!r} holds {str(dtype).lower()} instead of text; expected text: give another "
+            "column with --text NAME"
+        )
+    cells: list[str | None] = column.cast(pl.String, strict=False).to_list()
+    return cells
 
 
 def column_names(frame: pl.DataFrame, *, header: bool) -> list[str]:

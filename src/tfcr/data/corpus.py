@@ -1,8 +1,8 @@
 """Labelled texts, and reading them from files: which rows can be used, and what the user is told about the others."""
 
+import math
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,8 +12,20 @@ from typing import Any
 import polars as pl
 
 from tfcr.data.columns import Columns, choose_columns, joined_text
+from tfcr.data.encoding import DataFile, source_name
+from tfcr.data.labels import (
+    check_one_type,
+    label_cells,
+    label_notes,
+    map_labels,
+    merge_spellings,
+    read_label_map,
+    typed_labels,
+    unite_types,
+    written_label,
+)
 from tfcr.data.options import ReadOptions, Table
-from tfcr.data.readers import read_label_lines, read_table
+from tfcr.data.readers import READERS, read_label_lines, read_table
 from tfcr.errors import DataError
 
 STANDARD_INPUT = "-"
@@ -80,20 +92,40 @@ def corpus_of_files(paths: Sequence[str | Path], options: ReadOptions) -> Corpus
     labels = options.label_files
     if labels and len(labels) != len(paths):
         raise DataError(f"found {len(paths)} files and {len(labels)} files of labels; expected the same number of each")
-    tables, columns = [], []
+    tables, columns, cells = [], [], []
     for number, path in enumerate(paths):
         with opened(path) as file:
             table = read_table(file, options, str(path))
-        if labels:
-            table = _with_labels(table, Path(labels[number]), options)
-        columns.append(choose_columns(table.frame, options, str(path)))
+            if labels:
+                table = _with_labels(table, Path(labels[number]), options)
+            columns.append(choose_columns(table.frame, options, source_name(path)))
+            cells.append(_label_cells(table, columns[-1], file, options, source_name(path)))
         tables.append(table)
     how = [
-        f"{path}: {table.how}, {table.frame.height} rows; {chosen.described()}"
+        f"{source_name(path)}: {table.how}, {table.frame.height} rows; {chosen.described()}"
         for path, table, chosen in zip(paths, tables, columns, strict=True)
     ]
-    corpus = make_corpus([table.frame for table in tables], columns, ", ".join(map(str, paths)))
-    return replace(corpus, notes=("\n".join(how), *corpus.notes))
+    typed = all(READERS[table.format].typed for table in tables)
+    name = ", ".join(map(source_name, paths))
+    corpus = make_corpus([table.frame for table in tables], columns, name, cells=_of_one_type(cells), typed=typed)
+    corpus = with_label_options(corpus, options)
+    return replace(corpus, notes=("\n".join(how), *corpus.notes, *_content_notes(corpus)))
+
+
+def with_label_options(corpus: Corpus, options: ReadOptions) -> Corpus:
+    """Return a corpus whose labels are mapped and merged as the user wants, with a note on each."""
+    if options.label_map is not None:
+        labels, notes = map_labels(corpus.labels, read_label_map(options.label_map))
+        kept = [number for number, label in enumerate(labels) if label is not None]
+        if not kept:
+            raise DataError(f"{corpus.name}: the map of labels leaves out every row; expected one that keeps some")
+        labels = typed_labels([labels[number] for number in kept])
+        check_one_type(labels, corpus.name)
+        corpus = replace(corpus.take(kept), labels=labels, notes=(*corpus.notes, *notes))
+    if options.merge_labels:
+        labels, notes = merge_spellings(corpus.labels, options.default_classes)
+        corpus = replace(corpus, labels=labels, notes=(*corpus.notes, *notes))
+    return corpus
 
 
 @contextmanager
@@ -102,6 +134,8 @@ def opened(path: str | Path) -> Iterator[Path]:
     if str(path) != STANDARD_INPUT:
         yield Path(path)
         return
+    if sys.stdin is None:
+        raise DataError("standard input is closed; expected data: give a file, or pipe it in")
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "standard input"
         with copy.open("wb") as file:
@@ -124,7 +158,14 @@ def _with_labels(table: Table, file: Path, options: ReadOptions) -> Table:
 # rows that can be used -----------------------------------------------------------------------------------------------
 
 
-def make_corpus(frames: Sequence[pl.DataFrame], columns: Sequence[Columns], name: str) -> Corpus:
+def make_corpus(
+    frames: Sequence[pl.DataFrame],
+    columns: Sequence[Columns],
+    name: str,
+    *,
+    cells: Sequence[Any],
+    typed: bool,
+) -> Corpus:
     """Return the labelled texts of tables, each with its own columns; rows without text or label are left out.
 
     Parameters
@@ -133,47 +174,60 @@ def make_corpus(frames: Sequence[pl.DataFrame], columns: Sequence[Columns], name
         The tables, and the columns that each has text, label and group in.
     name
         Where they come from.
+    cells
+        The labels of all rows, None where there is none.
+    typed
+        Whether all tables come from formats with types.
     """
     texts = [text for frame, chosen in zip(frames, columns, strict=True) for text in joined_text(frame, chosen.text)]
-    labels = [
-        None if isinstance(label, str) and not label.strip() else label for label in _cells(frames, columns, "label")
-    ]
-    groups = _cells(frames, columns, "group") if columns[0].group else None
+    labels = [None if isinstance(label, str) and not label.strip() else label for label in cells]
+    groups = _groups(frames, columns, name) if columns[0].group else None
     used = [row for row in range(len(texts)) if texts[row] is not None and labels[row] is not None]
     if not used:
         raise DataError(f"{name}: no row has both a text and a label; is --text or --label the wrong column?")
+    united, notes = unite_types([labels[row] for row in used], name)
     corpus = Corpus(
         texts=[text for row in used if (text := texts[row]) is not None],
-        labels=typed_labels([labels[row] for row in used]),
+        labels=typed_labels(united, typed=typed),
         groups=[groups[row] for row in used] if groups else None,
         rows=[row + 1 for row in used],
         name=name,
         columns=columns[0].text,
         label_column=columns[0].label,
     )
-    return replace(corpus, notes=(*_row_notes(texts, labels), *_content_notes(corpus)))
+    check_one_type(corpus.labels, name)
+    return replace(corpus, notes=(*_row_notes(texts, labels), *notes))
 
 
-def _cells(frames: Sequence[pl.DataFrame], columns: Sequence[Columns], kind: str) -> list[Any]:
-    """Return the cells of each table's column for `kind`; as text if the tables have different types."""
-    found = [frame[getattr(chosen, kind)] for frame, chosen in zip(frames, columns, strict=True)]
-    if len({column.dtype for column in found}) > 1:
-        found = [column.cast(pl.String, strict=False) for column in found]
-    return [cell for column in found for cell in column.to_list()]
+def _label_cells(table: Table, columns: Columns, file: Path, options: ReadOptions, name: str) -> list[Any]:
+    """Return the labels of a table, None where there is none; of JSON, each with its own type."""
+    column = table.frame[str(columns.label)]
+    exact = READERS[table.format].cells
+    if exact is None or (column.dtype == pl.String and not column.str.contains(_AMBIGUOUS).any()):
+        return label_cells(column, name)
+    label_cells(column, name)  # refuses lists and objects
+    cells = exact(DataFile(file, name), options, column.name)
+    return [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
 
 
-def typed_labels(labels: list[Any]) -> list[Any]:
-    """Return labels as integers if all of them are written as such, else without surrounding blanks."""
-    if all(isinstance(label, str) and _is_whole(label) for label in labels):
-        return [int(label) for label in labels]
-    return [label.strip() if isinstance(label, str) else label for label in labels]
+_AMBIGUOUS = r"^\s*[-+\d{\[]|^\s*(true|false|null|NaN|-?Infinity)\s*$|[\x00\ufffd]"
+"""Text that polars may have made of a number, a boolean, a list, an object or half of a surrogate pair."""
 
 
-def _is_whole(label: str) -> bool:
-    try:
-        return str(int(label)) == label.strip()
-    except ValueError:
-        return False
+def _of_one_type(cells: Sequence[list[Any]]) -> list[Any]:
+    """Return the labels of all files; as text if one file has text and another has numbers."""
+    kinds = {frozenset({type(cell) for cell in of_file} - {type(None)}) for of_file in cells}
+    if len(kinds) > 1 and any(str in kind for kind in kinds):
+        return [written_label(cell) for of_file in cells for cell in of_file]
+    return [cell for of_file in cells for cell in of_file]
+
+
+def _groups(frames: Sequence[pl.DataFrame], columns: Sequence[Columns], name: str) -> list[Any]:
+    """Return the group of each row; as text if the tables have different types."""
+    found = [frame[str(chosen.group)] for frame, chosen in zip(frames, columns, strict=True)]
+    cells = [label_cells(column, name) for column in found]
+    as_text = len({column.dtype for column in found}) > 1
+    return [str(cell) if as_text and cell is not None else cell for of_file in cells for cell in of_file]
 
 
 def _row_notes(texts: Sequence[str | None], labels: Sequence[Any]) -> list[str]:
@@ -191,8 +245,4 @@ def _content_notes(corpus: Corpus) -> list[str]:
     repeats = len(corpus) - len(set(zip(corpus.texts, map(str, corpus.labels), strict=True)))
     if repeats:
         notes.append(f"{repeats} rows repeat the text and label of another; each is kept")
-    if all(isinstance(label, int | float) and not isinstance(label, bool) for label in corpus.labels):
-        values = Counter(corpus.labels)
-        shown = ", ".join(map(str, sorted(values)[:5])) + (", …" if len(values) > 5 else "")
-        notes.append(f"the labels are numbers ({shown}); each number is a class")
-    return notes
+    return [*notes, *label_notes(corpus.labels)]

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from tfcr.data.columns import column_names, column_numbers
+from tfcr.data.dialect import detect_dialect
 from tfcr.data.encoding import DataFile, bare_lines, decode_chunks, encoding_of, lines
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.quotes import find_quoting, tally
@@ -23,6 +24,7 @@ from tfcr.errors import DataError, TfcrWarning
 
 if TYPE_CHECKING:
     from _csv import Reader
+
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 TALLY_BYTES = 1 << 24
@@ -51,6 +53,8 @@ def read_delimited(file: DataFile, options: ReadOptions, separator: str | None =
         separator = detect_separator(sample, quoting=options.quoting)
     form = _form(file, encoding.name, separator, options)
     described = f"{SEPARATORS.get(separator, repr(separator))}-separated"
+    # of lines that were split, the last column may hold separators: it must be quoted
+    dialect = detect_dialect(file, encoding.name, separator, quoting=form.quoting or options.columns is not None)
     names: list[str] = []
     for piece in text_pieces(file, encoding.name, row_end(separator, quoting=form.quoting)):
         frame = _read_piece(piece, file.name, form, len(names))
@@ -60,7 +64,7 @@ def read_delimited(file: DataFile, options: ReadOptions, separator: str | None =
         if not names:
             names = column_names(frame, header=options.header)
             frame = frame.slice(1) if options.header else frame
-        yield Table(frame.rename(dict(zip(frame.columns, names, strict=True))), how)
+        yield Table(frame.rename(dict(zip(frame.columns, names, strict=True))), how, dialect=dialect)
 
 
 class Form(NamedTuple):
@@ -92,7 +96,7 @@ class Form(NamedTuple):
 
 def _form(file: DataFile, encoding: str, separator: str, options: ReadOptions) -> Form:
     """Decide whether cells are quoted: as the user says, else the way that gives consistent columns."""
-    if options.columns or options.quoting is False:
+    if options.columns or options.quoting is False or not any(b'"' in chunk for chunk in file.chunks()):
         return Form(separator, quoting=False, columns=options.columns)
     found = tally(whole_rows(file, encoding, size=TALLY_BYTES), separator)
     breaks = found.lines - found.rows
@@ -126,13 +130,16 @@ def _fitting(number: int, total: int) -> str:
 
 def _given_separator(options: ReadOptions) -> str | None:
     """Return the separator that the user gave, by name or as it is."""
-    if options.separator is None:
-        return None
+    return None if options.separator is None else separator_named(options.separator)
+
+
+def separator_named(given: str) -> str:
+    """Return a separator that is given by its name or as it is."""
     names = {name: character for character, name in SEPARATORS.items()}
-    separator = {**names, "\\t": "\t"}.get(options.separator, options.separator)
+    separator = {**names, "\\t": "\t"}.get(given, given)
     if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
         raise DataError(
-            f"found the separator {options.separator!r}; expected one ASCII character other than a quote or a line "
+            f"found the separator {given!r}; expected one ASCII character other than a quote or a line "
             f"break, or one of {', '.join(names)}"
         )
     return separator

@@ -33,7 +33,7 @@ class DataFile:
 
     def __init__(self, path: Path, name: str = "") -> None:
         self.path = path
-        self.name = "standard input" if name == "-" else printable(name or str(path))
+        self.name = source_name(name or path)
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the bytes of the file: from memory if it is small, else from disk."""
@@ -54,6 +54,11 @@ class DataFile:
             if size > SMALL_BYTES:
                 return b"".join(chunks[:1]), False
         return b"".join(chunks), True
+
+
+def source_name(source: str | Path) -> str:
+    """Return what messages call a file, or ``-``, as text that can be printed and stored."""
+    return "standard input" if str(source) == "-" else printable(str(source))
 
 
 def printable(name: str) -> str:

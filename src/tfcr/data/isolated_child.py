@@ -95,8 +95,11 @@ def row_slices(n_rows: int, file_bytes: int, piece_bytes: int) -> list[tuple[int
     return [(start, step) for start in range(0, n_rows, step)]
 
 
-def _parse_xlsx(path: str | None, size: int) -> None:
-    """Send the names of the sheets, then the cells of the first as text; the workbook comes on standard input."""
+def _parse_xlsx(path: str | None, size: int, sheet: str | None) -> None:
+    """Send the names of the sheets, then the cells of one as text; the workbook comes on standard input.
+
+    The sheet is given by name, or by number from 1; it is the first if none is given.
+    """
     import fastexcel  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - an extra
 
     content = sys.stdin.buffer.read()
@@ -104,9 +107,17 @@ def _parse_xlsx(path: str | None, size: int) -> None:
         sheets = fastexcel.read_excel(content).sheet_names
         if not sheets:
             raise ValueError("it has no sheet")
-        _send(b"i", json.dumps({"sheets": sheets}).encode())
+        numbered: dict[str | None, str] = {
+            None: sheets[0],
+            **{str(number): name for number, name in enumerate(sheets, start=1)},
+        }
+        name = sheet if sheet in sheets else numbered.get(sheet)
+        _send(b"i", json.dumps({"sheets": sheets, "sheet": name}).encode())
+        if name is None:
+            return
         frame = pl.read_excel(
             content,
+            sheet_name=name,
             engine="calamine",
             has_header=False,
             infer_schema_length=0,  # all text: a column may hold several types, and its name is text anyway

@@ -1,6 +1,9 @@
 """What a user may say about a data file, and what reading it returns."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -29,8 +32,17 @@ class ReadOptions:
         Number of columns; the last one takes the rest of the line.
     label_files
         Files with one label per line, one for each file of texts.
+    sheet
+        Sheet of an Excel workbook, by name or by number from 1; the first if None.
+    merge_labels
+        Whether labels that differ in case, blanks or Unicode form only become one: the most frequent spelling.
+    label_map
+        What labels become: a mapping, or a file with two columns and no header. A label that becomes empty is left out,
+        with its rows; one that is not in the map is kept. It is applied before `merge_labels`.
     default_text, default_label
         Columns for text and label if none are given: those that a model was trained on. The label's may be absent.
+    default_classes
+        The classes of that model: spellings that `merge_labels` prefers.
     """
 
     text: tuple[str, ...] = ()
@@ -43,13 +55,44 @@ class ReadOptions:
     header: bool = True
     columns: int | None = None
     label_files: tuple[str, ...] = ()
+    sheet: str | None = None
+    merge_labels: bool = False
+    label_map: str | Path | Mapping[Any, Any] | None = None
     default_text: tuple[str, ...] = ()
     default_label: str | None = None
+    default_classes: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a delimited text file is written, so that another can be written in the same way.
+
+    Attributes
+    ----------
+    separator
+        The character between columns.
+    encoding
+        Its name in Python; ``utf-8-sig`` and ``utf-16`` begin with a byte order mark.
+    quoting
+        A name of QUOTINGS.
+    line_end
+        What ends a row.
+    """
+
+    separator: str = ","
+    encoding: str = "utf-8"
+    quoting: str = "needed"
+    line_end: str = "\n"
 
 
 @dataclass(frozen=True)
 class Table:
-    """All columns of a file or of a piece of one, and in words how it was read."""
+    """All columns of a file or of a piece of one, and in words how it was read.
+
+    `format` is a name of READERS; `dialect` is known of delimited text only.
+    """
 
     frame: pl.DataFrame
     how: str
+    format: str = ""
+    dialect: Dialect | None = None

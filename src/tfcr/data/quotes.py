@@ -243,7 +243,8 @@ def _blank_lines(data: NDArray[np.uint8], newlines: NDArray[np.intp]) -> NDArray
     starts = np.concatenate([[0], newlines[:-1] + 1])
     sizes = newlines - starts
     has_return: NDArray[np.bool_] = data[np.minimum(starts, len(data) - 1)] == _RETURN
-    return (sizes == 0) | ((sizes == 1) & has_return)
+    is_blank: NDArray[np.bool_] = (sizes == 0) | ((sizes == 1) & has_return)
+    return is_blank
 
 
 def tally(portions: Iterable[bytes], separator: str) -> Tally:

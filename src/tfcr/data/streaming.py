@@ -79,7 +79,7 @@ def whole_rows(file: DataFile, encoding: str, cut: Cut = line_end, size: int = 0
             lines += content.count(b"\n", 0, end)
             held, n_held, enough = [content[end:]], n_held - end, size
         else:  # one long row: look again when twice as much is here, so that time stays linear
-            held, enough = [content], 2 * enough
+            held, enough = [content], min(2 * enough, MOST_ROW_BYTES + 1)
         if n_held > MOST_ROW_BYTES and not end:
             raise _too_long(file, content, lines)
     if n_held:

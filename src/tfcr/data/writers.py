@@ -3,58 +3,130 @@
 To add a format, write a generator that yields a function to add a table, and add a row to WRITERS.
 """
 
+import codecs
+import math
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
 
-from tfcr.errors import DataError, look_up
+from tfcr.data.dialect import delimited_rows
+from tfcr.data.options import Dialect, Table
+from tfcr.data.readers import READERS
+from tfcr.errors import DataError, MissingExtraError, look_up
 from tfcr.system.files import written_beside
+
+DIGITS = 4
+"""After the point, of a probability."""
 
 Write = Callable[[pl.DataFrame], None]
 """Adds a table to a file."""
 
 
 @dataclass(frozen=True)
-class Writer:
-    """A format of tables: what it is, and a generator that takes an open file and yields a `Write` for it.
+class Style:
+    """How a table is written.
 
-    The file's ending is the name of the format.
+    Attributes
+    ----------
+    dialect
+        Of delimited text; None: that of the format.
+    guard
+        Whether cells of delimited text that begin like a formula get an apostrophe, so that spreadsheets show text.
+    fixed
+        Columns of numbers that are written with DIGITS digits after the point.
+    numbers
+        Whether text that is a number becomes a number in a workbook: right where cells have no types.
+    """
+
+    dialect: Dialect | None = None
+    guard: bool = True
+    fixed: tuple[str, ...] = ()
+    numbers: bool = True
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A format of tables; the file's ending is its name.
+
+    Attributes
+    ----------
+    what
+        What it is, for help and documentation.
+    write_to
+        Takes an open file and a Style, and yields a `Write` for it.
+    separator
+        Between columns, if it is delimited text.
+    check
+        Raises MissingExtraError if the format cannot be written on this machine.
     """
 
     what: str
-    write_to: Callable[[IO[bytes]], Iterator[Write]]
+    write_to: Callable[[IO[bytes], Style], Iterator[Write]]
+    separator: str | None = None
+    check: Callable[[], object] = lambda: None
 
 
-def _write_delimited(file: IO[bytes], separator: str) -> Iterator[Write]:
+def _write_delimited(file: IO[bytes], style: Style) -> Iterator[Write]:
     names: list[str] = []
+    dialect = style.dialect or Dialect()
+    encoder = codecs.getincrementalencoder(dialect.encoding)()
 
     def write(frame: pl.DataFrame) -> None:
-        new = [name for name in frame.columns if name not in names]
-        if names and new:
+        is_first = not names
+        ordered = _ordered(frame, names)
+        rows = delimited_rows(_as_text(ordered, style), dialect, guard=style.guard, header=is_first)
+        try:
+            file.write(encoder.encode(rows))
+        except UnicodeEncodeError as error:
             raise DataError(
-                f"found the column {new[0]!r} only after the first rows were written; "
-                "write JSON lines, where rows may differ: -o FILE.jsonl"
-            )
-        absent = [pl.lit(None).alias(name) for name in names if name not in frame.columns]
-        ordered = frame.with_columns(absent).select(names) if names else frame
-        ordered.write_csv(file, separator=separator, include_header=not names)
-        names.extend(new)
+                f"cannot write {error.object[error.start]!r} in {dialect.encoding}, the encoding of the input; give "
+                "--output-encoding utf-8"
+            ) from None
 
     yield write
 
 
-def _write_json_lines(file: IO[bytes]) -> Iterator[Write]:
+def _ordered(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Return a table with the columns of the first one, whose names it adds to `names`."""
+    new = [name for name in frame.columns if name not in names]
+    if names and new:
+        raise DataError(
+            f"found the column {new[0]!r} only after the first rows were written; "
+            "write JSON lines, where rows may differ: -o FILE.jsonl"
+        )
+    names.extend(new)
+    empty = pl.repeat(None, frame.height, dtype=pl.String, eager=True)
+    return pl.DataFrame([frame[name] if name in frame.columns else empty.alias(name) for name in names])
+
+
+def _as_text(frame: pl.DataFrame, style: Style) -> pl.DataFrame:
+    """Return all cells as text."""
+    _check_flat(frame)
+    fixed = [pl.col(name).cast(pl.Decimal(18, DIGITS)) for name in style.fixed if name in frame.columns]
+    return frame.with_columns(fixed).cast(pl.String)
+
+
+def _check_flat(frame: pl.DataFrame) -> None:
+    for name, dtype in frame.schema.items():
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+            raise DataError(
+                f"cannot write such a table: the column {name!r} holds {str(dtype).lower()}; JSON lines hold anything: "
+                "-o FILE.jsonl"
+            )
+
+
+def _write_json_lines(file: IO[bytes], style: Style) -> Iterator[Write]:
     yield lambda frame: frame.write_ndjson(file)
 
 
-def _write_parquet(file: IO[bytes]) -> Iterator[Write]:
+def _write_parquet(file: IO[bytes], style: Style) -> Iterator[Write]:
     """Collect the pieces in files of their own: nothing can be appended to a Parquet file."""
     with tempfile.TemporaryDirectory() as folder:
         parts: list[Path] = []
@@ -71,12 +143,119 @@ def _write_parquet(file: IO[bytes]) -> Iterator[Write]:
         whole.sink_parquet(file)
 
 
+# Excel ---------------------------------------------------------------------------------------------------------------
+
+MOST_ROWS, MOST_COLUMNS, MOST_CHARACTERS = 1_048_576, 16_384, 32_767
+"""What a sheet of Excel can hold."""
+_EXACT_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
+_EXACT_DIGITS = 15
+"""A number that a workbook gives back as it was written."""
+
+
+def _import_xlsxwriter() -> Any:
+    try:
+        import xlsxwriter  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtraError("writing Excel workbooks", "excel") from None
+    return xlsxwriter
+
+
+def _write_xlsx(file: IO[bytes], style: Style) -> Iterator[Write]:
+    """Write text as text, never as a formula or a link; rows go to a temporary file, so that memory stays constant."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"constant_memory": True, "tmpdir": folder, "strings_to_formulas": False, "strings_to_urls": False}
+        workbook = _import_xlsxwriter().Workbook(file, options)
+        sheet = workbook.add_worksheet("predictions")
+        fixed = workbook.add_format({"num_format": f"0.{'0' * DIGITS}"})
+        names: list[str] = []
+        rows = 0
+
+        def write(frame: pl.DataFrame) -> None:
+            nonlocal rows
+            is_first = not names
+            ordered = _ordered(frame, names)
+            _check_sheet(ordered, rows + is_first)
+            formats = [fixed if name in style.fixed else None for name in names]
+            for row in ([tuple(names)] if is_first else []) + ordered.rows():
+                for column, cell in enumerate(row):
+                    _write_cell(sheet, rows, column, cell, formats[column], numbers=style.numbers and rows > 0)
+                rows += 1
+
+        try:
+            yield write
+            workbook.close()
+        finally:
+            sheet._opt_close()  # the temporary file, if writing failed: Windows deletes no open file
+
+
+def _check_sheet(frame: pl.DataFrame, rows_before: int) -> None:
+    """Raise DataError for what Excel cannot hold, instead of cutting it off."""
+    _check_flat(frame)
+    if rows_before + frame.height > MOST_ROWS or frame.width > MOST_COLUMNS:
+        raise DataError(
+            f"found more than {MOST_ROWS:,} rows or {MOST_COLUMNS:,} columns, which no sheet of Excel can hold; write "
+            "CSV: -o FILE.csv"
+        )
+    for column in frame.select(pl.col(pl.String)).iter_columns():
+        longest = column.str.len_chars().max()
+        if isinstance(longest, int) and longest > MOST_CHARACTERS:
+            raise DataError(
+                f"found a cell of {longest:,} characters in the column {column.name!r}; a cell of Excel holds "
+                f"{MOST_CHARACTERS:,}: write CSV: -o FILE.csv"
+            )
+
+
+def _write_cell(sheet: Any, row: int, column: int, cell: Any, cell_format: Any, *, numbers: bool) -> None:
+    match cell:
+        case None:
+            pass
+        case bool():
+            sheet.write_boolean(row, column, cell)
+        case int() | float() if _is_exact(str(cell)) or (isinstance(cell, float) and math.isfinite(cell)):
+            sheet.write_number(row, column, cell, cell_format)
+        case str() if numbers and _is_exact(cell):
+            sheet.write_number(row, column, float(cell))
+        case _:
+            sheet.write_string(row, column, str(cell))
+
+
+def _is_exact(text: str) -> bool:
+    return _EXACT_NUMBER.fullmatch(text) is not None and sum(map(str.isdigit, text)) <= _EXACT_DIGITS
+
+
 WRITERS: dict[str, Writer] = {
-    "csv": Writer("comma-separated values", partial(_write_delimited, separator=",")),
-    "tsv": Writer("tab-separated values", partial(_write_delimited, separator="\t")),
+    "csv": Writer("comma-separated values, or with the separator of the input", _write_delimited, ","),
+    "tsv": Writer("tab-separated values", _write_delimited, "\t"),
     "jsonl": Writer("one JSON object per line", _write_json_lines),
     "parquet": Writer("Parquet", _write_parquet),
+    "xlsx": Writer("an Excel workbook (`pip install 'tfcr[excel]'`)", _write_xlsx, check=_import_xlsxwriter),
 }
+
+
+def style_like(table: Table, path: str | None, *, json: bool = False) -> tuple[str, Style]:
+    """Return the format to write, and a style that follows what was read.
+
+    A file has the format of its ending. Standard output has that of the input if it is text of rows, else CSV.
+    Delimited text keeps the separator of the input if both have the same format.
+
+    Parameters
+    ----------
+    table
+        What was read.
+    path
+        The file to write; None is standard output.
+    json
+        Whether standard output is to be JSON lines.
+    """
+    of_input = table.format if table.format in ("csv", "tsv", "jsonl") else "csv"
+    name = _format_of(path) if path is not None else "jsonl" if json else of_input
+    separator = look_up(WRITERS, name, "format to write").separator
+    numbers = table.format not in READERS or not READERS[table.format].typed
+    if separator is None:
+        return name, Style(numbers=numbers)
+    dialect = table.dialect or Dialect(separator)
+    dialect = dialect if table.format == name else replace(dialect, separator=separator)
+    return name, Style(dialect, numbers=numbers)
 
 
 def _format_of(path: str) -> str:
@@ -87,13 +266,13 @@ def check_target(path: str | None) -> None:
     """Refuse a file that cannot be written, before any long work."""
     if path is None:
         return
-    look_up(WRITERS, _format_of(path), "format to write")
+    look_up(WRITERS, _format_of(path), "format to write").check()
     if not Path(path).parent.is_dir():
         raise DataError(f"the folder {Path(path).parent} does not exist; make it first: mkdir -p {Path(path).parent}")
 
 
 @contextmanager
-def frame_writer(path: str | None, default: str) -> Iterator[Write]:
+def frame_writer(path: str | None, default: str, style: Style | None = None) -> Iterator[Write]:
     """Give a function that adds a table to a file, or to standard output.
 
     Parameters
@@ -102,22 +281,30 @@ def frame_writer(path: str | None, default: str) -> Iterator[Write]:
         The file, which appears when all is written; its ending is its format. None is standard output.
     default
         The format of standard output.
+    style
+        How to write it; by default as the format is usually written.
     """
+    name = default if path is None else _format_of(path)
+    writer = look_up(WRITERS, name, "format to write")
+    style = style or Style()
+    if writer.separator is not None and style.dialect is None:
+        style = replace(style, dialect=Dialect(writer.separator))
     try:
         if path is None:
-            with contextmanager(WRITERS[default].write_to)(sys.stdout.buffer) as write:
+            if sys.stdout is None:
+                raise DataError("standard output is closed; give a file: -o FILE")
+            with contextmanager(writer.write_to)(sys.stdout.buffer, style) as write:
                 yield write
             sys.stdout.buffer.flush()
             return
-        writer = look_up(WRITERS, _format_of(path), "format to write")
-        with written_beside(Path(path)) as file, contextmanager(writer.write_to)(file) as write:
+        with written_beside(Path(path)) as file, contextmanager(writer.write_to)(file, style) as write:
             yield write
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"cannot write such a table: {reason}; JSON lines hold anything: -o FILE.jsonl") from error
 
 
-def write_frame(frame: pl.DataFrame, path: str | None, default: str) -> None:
+def write_frame(frame: pl.DataFrame, path: str | None, default: str, style: Style | None = None) -> None:
     """Write one table."""
-    with frame_writer(path, default) as write:
+    with frame_writer(path, default, style) as write:
         write(frame)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tfcr.errors import InputError
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
+from tfcr.text.labels import LabelError, label_array
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
 Floats = NDArray[np.floating[Any]]
@@ -202,18 +203,25 @@ class ClassCounts:
 
 
 def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
-    """Return the labels as an array of one type, one label per text."""
+    """Return the labels as an array of one type, one label per text, that a model can be saved with."""
     if labels is None:
         raise InputError("found no labels; expected one for each text: the weights are learned from them")
-    targets = labels if isinstance(labels, np.ndarray) and labels.dtype.kind != "O" else _as_array(labels)
-    if targets.ndim != 1:
-        raise InputError(f"found labels of shape {targets.shape}; expected one label for each text")
+    if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
+        raise InputError(f"found labels={labels!r}; expected a list with one label for each text")
+    shape = getattr(labels, "shape", (n_documents,))
+    if len(shape) != 1:
+        raise InputError(f"found labels of shape {shape}; expected one label for each text")
+    targets: Any = labels if isinstance(labels, np.ndarray) and labels.dtype.kind != "O" else _listed(labels)
     if len(targets) != n_documents:
         raise InputError(f"found {n_documents} texts and {len(targets)} labels; expected the same number of each")
-    missing = _missing(targets)
+    missing = _first_missing(targets)
     if missing is not None:
         raise InputError(f"label number {missing} (counted from 0) is missing; drop rows without a label first")
-    return targets
+    try:
+        return label_array(targets)
+    except LabelError as error:
+        remedy = ": turn them all into text with str()" if error.as_text else ""
+        raise InputError(f"{error}{remedy}") from None
 
 
 def check_sample_weight(sample_weight: Iterable[float] | None, n_documents: int) -> NDArray[np.float64]:
@@ -243,27 +251,24 @@ def unite_classes(one: Labels, two: Labels) -> Labels:
     return np.unique(np.concatenate([one, two]))
 
 
-def _as_array(labels: Iterable[Any]) -> Labels:
-    if hasattr(labels, "__array__") and np.asarray(labels).dtype.kind != "O":
-        return np.asarray(labels)
-    values = list(labels)
-    values = [None if isinstance(value, float) and np.isnan(value) else value for value in values]
-    kinds = {type(value) for value in values if value is not None}
-    if str in kinds and len(kinds) > 1:  # numpy would turn the numbers into text silently
-        names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise InputError(f"found labels of the types {names}; expected one type: turn them all into text with str()")
-    return np.asarray(values, dtype=object if None in values else None)
+def _listed(labels: Iterable[Any]) -> Labels | list[Any]:
+    """Return the labels as a list, or as an array if they are a series of one plain type."""
+    if hasattr(labels, "__array__") and (array := np.asarray(labels)).dtype.kind != "O":
+        return array
+    return list(labels)
 
 
-def _missing(targets: Labels) -> int | None:
-    """Return the first label that is None or NaN."""
-    if targets.dtype.kind == "f":
-        found = np.flatnonzero(np.isnan(targets))
-    elif targets.dtype.kind == "O":
-        found = np.flatnonzero([label is None or (isinstance(label, float) and np.isnan(label)) for label in targets])
-    else:
+def _first_missing(labels: Labels | list[Any]) -> int | None:
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "biuU":
         return None
-    return int(found[0]) if len(found) else None
+    return next((number for number, label in enumerate(labels) if _is_missing(label)), None)
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether a label is None, NaN, or what pandas has in their place."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(label, float | np.floating) and bool(np.isnan(label))
 
 
 def _without_zeros(matrix: Any) -> sp.csr_array:

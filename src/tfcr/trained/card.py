@@ -10,6 +10,7 @@ def model_card(config: dict[str, Any]) -> str:
         "\n".join(["```python", "from tfcr import load", "", 'load("this-folder").predict(["a text"])', "```"]),
         _scores(config["scores"]),
         _trained_on(config["training"], config["classes"]["values"]),
+        _hashes(config["hashed_texts"]),
         _table("Settings", ("setting", "value"), sorted(config["settings"].items())),
         _table("Made with", ("", "version"), sorted(config["training"]["versions"].items())),
     ]
@@ -29,6 +30,15 @@ def _trained_on(training: dict[str, Any], classes: list[Any]) -> str:
     )
     rows = [(label, f"{size:,.0f}") for label, size in zip(classes, training["documents_per_class"], strict=True)]
     return _table("What it was trained on", ("class", "documents"), rows, summary)
+
+
+def _hashes(stored: int | None) -> str:
+    if stored is None:
+        return "It holds no hashes of its training texts."
+    return (
+        f"It holds hashes of {stored:,} training texts, so that `tfcr evaluate` notices when it is scored on them. "
+        "No text can be read from them, but who has a text can check whether it was among these."
+    )
 
 
 def _vectors(training: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,10 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
     }
     files = {name: f"{name}-{_digest(content)}.safetensors" for name, content in contents.items()}
     whole = {"format": FORMAT, "schema": SCHEMA, "files": files, **config}
-    written_config = json.dumps(whole, indent=2, ensure_ascii=False, default=as_json).encode()
+    # half of a surrogate pair, as in the name of a file that is not UTF-8, becomes an escape that JSON has as well
+    written_config = json.dumps(whole, indent=2, ensure_ascii=False, default=as_json).encode(
+        "utf-8", "backslashreplace"
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _check_replaceable(folder)
@@ -59,7 +62,7 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
             for name, content in contents.items():
                 write_file(folder / files[name], content)
             write_file(folder / CONFIG, written_config)
-            write_file(folder / CARD, card.encode())
+            write_file(folder / CARD, card.encode("utf-8", "backslashreplace"))
             _sync_folder(folder)
             _remove_leftovers(folder, set(files.values()))
     except OSError as error:
@@ -88,12 +91,13 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise ModelError(f"cannot write the model to {folder}: {error.strerror}") from error
 
 
-def load_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Arrays]]:
-    """Return the config of a model folder, and the arrays of each data file."""
+def load_folder(folder: Path, *, without: Collection[str] = ()) -> tuple[dict[str, Any], dict[str, Arrays]]:
+    """Return the config of a model folder, and the arrays of each data file, `without` those that are read later."""
     for _ in range(10):
         config = _read_config(folder)
         try:
-            return config, {name: _read_data(folder, file) for name, file in config["files"].items()}
+            files = {name: file for name, file in config["files"].items() if name not in without}
+            return config, {name: read_data(folder, file) for name, file in files.items()}
         except FileNotFoundError as error:
             missing = error  # the model was replaced after its config was read: read the new one
     raise ModelError(f"{folder} is damaged: {Path(missing.filename).name} is missing; save the model again")
@@ -172,7 +176,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _read_data(folder: Path, file: object) -> Arrays:
+def read_data(folder: Path, file: object) -> Arrays:
+    """Return the arrays of a data file that the config of a model folder names."""
     if not isinstance(file, str) or not _DATA_FILE.fullmatch(file):  # never follow a path out of the folder
         raise ModelError(f"{folder} is damaged: {CONFIG} names the file {file!r}; save the model again")
     try:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from tfcr.trained.codec import (
 )
 from tfcr.trained.explain import Explanation, explain_text, top_words
 from tfcr.trained.format import load_folder, save_folder
+from tfcr.trained.seen import StoredTexts, TrainingTexts
 from tfcr.trained.word_table import TextScores, WordTable
 
 RENAMED = {"pairs": "bigrams", "signs": "symbols"}
@@ -53,6 +54,8 @@ class TrainedModel:
         The class counts of the training texts, needed to add data later; None if they were not kept.
     scores
         How it scored when it was measured: a name and a figure each.
+    seen
+        Hashes of the training texts, to notice when it is scored on them; None if they were not kept.
     """
 
     table: WordTable
@@ -62,6 +65,7 @@ class TrainedModel:
     training: Mapping[str, Any]
     counts: ClassCounts | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
+    seen: TrainingTexts | StoredTexts | None = None
 
     @property
     def classes(self) -> Labels:
@@ -107,8 +111,17 @@ class TrainedModel:
         """Return, for each class, the terms that raise its score most over the training documents."""
         return top_words(self.table, self.decision, n)
 
+    def training_texts(self) -> TrainingTexts | None:
+        """Return the hashes of the training texts, which a loaded model reads now; None if they were not kept."""
+        return self.seen.read() if isinstance(self.seen, StoredTexts) else self.seen
+
     def save(
-        self, path: str | os.PathLike[str], *, counts: bool = True, scores: Mapping[str, float] | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        counts: bool = True,
+        scores: Mapping[str, float] | None = None,
+        hashes: bool = True,
     ) -> None:
         """Write the model to a folder, replacing an older one; a reader finds the old or the new model at any moment.
 
@@ -120,7 +133,10 @@ class TrainedModel:
             Whether to keep the class counts, which are needed to add data later.
         scores
             How the model scored, for its card; by default what it has.
+        hashes
+            Whether to keep the hashes of the training texts. Who has them can check whether a text was among these.
         """
+        seen = self.training_texts() if hashes else None
         config = {
             "settings": self.settings,
             "classes": write_classes(self.classes),
@@ -128,10 +144,13 @@ class TrainedModel:
             "averagings": list(self.table.averagings),
             "training": self.training,
             "scores": dict(self.scores if scores is None else scores),
+            "hashed_texts": None if seen is None else len(seen.hashes),
         }
         data = {"table": write_table(self.table)}
         if counts and self.counts is not None:
             data["counts"] = write_counts(self.counts)
+        if seen is not None:
+            data["seen"] = seen.write()
         save_folder(Path(path), config, data, model_card(config))
 
     @classmethod
@@ -146,16 +165,18 @@ class TrainedModel:
             The callable that the model was trained with, if it was a callable; a model keeps only its name.
         """
         folder = Path(path)
-        config, data = load_folder(folder)
+        config, data = load_folder(folder, without=("seen",))
         _check_tokenizer(config.get("settings"), folder, tokenizer)
         try:
-            return _read_model(*_upgraded(config, data), tokenizer)
+            model = _read_model(*_upgraded(config, data), tokenizer)
         except (DamagedError, ModelError) as error:
             raise ModelError(f"{folder} is damaged: {error}; get or save the model again") from None
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelError(
                 f"{folder} is damaged: its config lacks or misstates {error}; save the model again"
             ) from None
+        stored = config["files"].get("seen")
+        return model if stored is None else replace(model, seen=StoredTexts(folder, stored))
 
 
 def _read_model(config: dict[str, Any], data: dict[str, Arrays], tokenizer: AnyTokenizer | None) -> TrainedModel:

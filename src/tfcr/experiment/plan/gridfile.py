@@ -62,7 +62,7 @@ def _listed(value: Any) -> Iterable[Any]:
 
 _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("dimensions", "window", "epochs", "min_count", "columns"), (int,)),
-    **dict.fromkeys(("skip_gram", "quoting", "header"), (bool,)),
+    **dict.fromkeys(("skip_gram", "quoting", "header", "merge_labels"), (bool,)),
     **dict.fromkeys(("text", "label_files"), (str, list)),
 }
 """The types of values in a file that are not text."""
@@ -94,6 +94,8 @@ def _dataset_of(name: str, row: Any, folder: Path) -> DatasetChoice:
     lists = {key: tuple(_listed(options[key])) for key in ("text", "label_files") if key in options}
     if "label_files" in lists:
         lists["label_files"] = tuple(str(folder / file) for file in lists["label_files"])
+    if "label_map" in options:
+        options["label_map"] = str(folder / options["label_map"])
     source = str(folder / str(row["path"])) if "path" in row else str(row.get("dataset", name))
     return DatasetChoice(name, source, ReadOptions(**{**options, **lists}), str(row.get("tokenizer", "")))
 
