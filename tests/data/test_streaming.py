@@ -75,11 +75,11 @@ def test_columns_that_only_some_pieces_have(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_slices_of_rows() -> None:
-    assert row_slices(10, 100, 1000) == [(0, 10)]
-    assert row_slices(0, 100, 1000) == []
-    assert [start for start, _ in row_slices(10, 1000, 1000)] == [0, 2, 4, 6, 8]
-    assert row_slices(2, 8000, 1000) == [(0, 1), (1, 1)]
-    assert len(row_slices(10**6, 100, 1000)) == 10
+    assert row_slices(10, 100, 1000, 99) == [(0, 10)]
+    assert row_slices(0, 100, 1000, 99) == []
+    assert [start for start, _ in row_slices(10, 1000, 1000, 99)] == [0, 2, 4, 6, 8]
+    assert row_slices(2, 8000, 1000, 99) == [(0, 1), (1, 1)]
+    assert len(row_slices(100, 10, 1000, 7)) == 15
 
 
 def test_a_file_of_blank_lines_is_empty(tmp_path: Path) -> None:
@@ -145,3 +145,19 @@ def test_any_file_has_the_same_rows_in_pieces_of_any_size(
         patch.setattr(streaming, "PIECE_BYTES", data.draw(st.integers(1, 40), label="piece"))
         patch.setattr(delimited, "TALLY_BYTES", data.draw(st.integers(1, 40), label="tally"))
         assert rows_or_error(path, options) == whole
+
+
+def test_a_row_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "PIECE_BYTES", 10)
+    monkeypatch.setattr(streaming, "MOST_ROW_BYTES", 1 << 20)
+    (tmp_path / "a.txt").write_text("a\n" + "word " * 300_000)
+    with pytest.raises(DataError, match="a.txt, line 2: found a row of more than 1 MB; expected rows of texts"):
+        read_table(tmp_path / "a.txt", ReadOptions(format="lines"))
+    (tmp_path / "a.json").write_text(json.dumps([{"text": "word " * 300_000}]))
+    with pytest.raises(DataError, match="a.json, line 1: .*, a JSON list; write one object per line: jq -c"):
+        read_table(tmp_path / "a.json", ReadOptions())
+
+
+def test_line_breaks_of_old_macs(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"text,label\ra,x\rb,y\r")
+    assert pairs(tmp_path / "a.csv") == [("a", "x"), ("b", "y")]

@@ -53,8 +53,7 @@ def read_delimited(file: DataFile, options: ReadOptions, separator: str | None =
         separator = detect_separator(sample, quoting=options.quoting)
     form = _form(file, encoding.name, separator, options)
     described = f"{SEPARATORS.get(separator, repr(separator))}-separated"
-    # of lines that were split, the last column may hold separators: it must be quoted
-    dialect = detect_dialect(file, encoding.name, separator, quoting=form.quoting or options.columns is not None)
+    dialect = detect_dialect(file, encoding.name, separator, quoting=not form.is_literal)
     names: list[str] = []
     for piece in text_pieces(file, encoding.name, row_end(separator, quoting=form.quoting)):
         frame = _read_piece(piece, file.name, form, len(names))
@@ -75,7 +74,9 @@ class Form(NamedTuple):
     separator
         The character between cells.
     quoting
-        Whether cells may be quoted.
+        Whether cells are quoted.
+    is_literal
+        Whether quotes are ordinary characters.
     unquote
         Whether the quotes around a cell are removed, though they do not protect what is between them.
     columns
@@ -86,6 +87,7 @@ class Form(NamedTuple):
 
     separator: str
     quoting: bool
+    is_literal: bool = False
     unquote: bool = False
     columns: int | None = None
     notes: tuple[str, ...] = ()
@@ -96,8 +98,10 @@ class Form(NamedTuple):
 
 def _form(file: DataFile, encoding: str, separator: str, options: ReadOptions) -> Form:
     """Decide whether cells are quoted: as the user says, else the way that gives consistent columns."""
-    if options.columns or options.quoting is False or not any(b'"' in chunk for chunk in file.chunks()):
-        return Form(separator, quoting=False, columns=options.columns)
+    if options.columns or options.quoting is False:
+        return Form(separator, quoting=False, is_literal=not options.columns, columns=options.columns)
+    if not any(b'"' in chunk for chunk in file.chunks()):
+        return Form(separator, quoting=False)
     found = tally(whole_rows(file, encoding, size=TALLY_BYTES), separator)
     breaks = found.lines - found.rows
     if options.quoting is None and found.quotes_are_characters():
@@ -109,7 +113,8 @@ def _form(file: DataFile, encoding: str, separator: str, options: ReadOptions) -
             "--quoting usual"
         )
         warnings.warn(why, TfcrWarning, stacklevel=2)
-        return Form(separator, quoting=False, unquote=found.begins_quoted, notes=("quotes are ordinary characters",))
+        how = ("quotes are ordinary characters",)
+        return Form(separator, quoting=False, is_literal=True, unquote=found.begins_quoted, notes=how)
     notes = (f"{breaks} line breaks inside quoted cells (if that is wrong: --quoting none)",) if breaks > 0 else ()
     if found.inside:
         warnings.warn(

@@ -24,6 +24,9 @@ _HEADER = struct.Struct("<cQ")
 _WAIT_SECONDS = 120.0
 _BYTES_PER_SECOND = 1_000_000
 """A table must arrive in this time, more for large files; where the system can, processor time is limited as well."""
+MOST_UNPACKED = 1 << 30
+MOST_RATIO = 200
+"""A file may unpack to so many bytes, or to so many times its size if that is more."""
 _DIED = "it is damaged, or needs too much memory or time"
 
 
@@ -48,7 +51,8 @@ def parse_isolated(
     """
     size = len(content) if content is not None else path.stat().st_size
     request = {"kind": kind, "path": None if content is not None else os.fspath(path.resolve()), "size": size}
-    command = [sys.executable, "-P", str(_PROGRAM), json.dumps({**request, **options})]
+    most = max(MOST_UNPACKED, MOST_RATIO * size)
+    command = [sys.executable, "-P", str(_PROGRAM), json.dumps({**request, "most": most, **options})]
     try:
         child = subprocess.Popen(  # noqa: S603 - our own program
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -59,18 +63,18 @@ def parse_isolated(
         try:
             with suppress(OSError), child.stdin as pipe:  # type: ignore[union-attr]  # it may have ended already
                 pipe.write(content or b"")
-            yield from _messages(child, _WAIT_SECONDS + size / _BYTES_PER_SECOND)
+            yield from _messages(child, _WAIT_SECONDS + size / _BYTES_PER_SECOND, 2 * most)
         finally:
             child.kill()
 
 
-def _messages(child: "subprocess.Popen[bytes]", wait: float) -> Iterator[dict[str, Any] | pl.DataFrame]:
+def _messages(child: "subprocess.Popen[bytes]", wait: float, most: int) -> Iterator[dict[str, Any] | pl.DataFrame]:
     """Yield what the process sends; it ends with a message, or has died."""
     while True:
         timer = Timer(wait, child.kill)
         timer.start()
         try:
-            mark, payload = _next_message(child.stdout)  # type: ignore[arg-type]
+            mark, payload = _next_message(child.stdout, most)  # type: ignore[arg-type]
         finally:
             timer.cancel()
         if mark == b"t":
@@ -83,11 +87,11 @@ def _messages(child: "subprocess.Popen[bytes]", wait: float) -> Iterator[dict[st
             return
 
 
-def _next_message(pipe: IO[bytes]) -> tuple[bytes, bytes]:
+def _next_message(pipe: IO[bytes], most: int) -> tuple[bytes, bytes]:
     header = pipe.read(_HEADER.size)
     if len(header) == _HEADER.size:
         mark, size = _HEADER.unpack(header)
-        payload = pipe.read(size)
+        payload = pipe.read(size) if size <= most else b""
         if len(payload) == size:
             return mark, payload
     raise ValueError(_DIED)

@@ -13,16 +13,11 @@ from typing import Any
 
 import polars as pl
 
-PIECE_ROWS = 100_000
-"""At most how many rows of a Parquet file make one table."""
 _CPU_SECONDS = 8
 _CPU_BYTES_PER_SECOND = 500_000
 _MEMORY = 1 << 30
 _MEMORY_RATIO = 40
 """Processor time and memory that any file may take, and more for large files."""
-_MOST_UNPACKED = 1 << 30
-_MOST_RATIO = 200
-"""A file may unpack to so many bytes, or to so many times its size if that is more."""
 _LEAST_ROW_BYTES = 8
 
 
@@ -66,14 +61,13 @@ def _send_table(frame: pl.DataFrame) -> None:
     _send(b"t", stream.getvalue())
 
 
-def _parse_parquet(path: str, size: int, piece_bytes: int) -> None:
-    """Send the rows in pieces, which are small enough if the file is large."""
-    most = max(_MOST_UNPACKED, _MOST_RATIO * size)
+def _parse_parquet(path: str, size: int, piece_bytes: int, piece_rows: int, most: int) -> None:
+    """Send the rows in pieces, which are small enough if the file is large; refuse more than `most` bytes."""
     rows = pl.scan_parquet(path, glob=False)
     height = rows.select(pl.len()).collect().item()
     unpacked = _LEAST_ROW_BYTES * height
     _check_size(unpacked, most)
-    for start, length in row_slices(height, size, piece_bytes):
+    for start, length in row_slices(height, size, piece_bytes, piece_rows):
         frame = rows.slice(start, length).collect()
         unpacked += frame.estimated_size()
         _check_size(unpacked, most)
@@ -85,17 +79,17 @@ def _check_size(unpacked: int, most: int) -> None:
         raise ValueError(f"it unpacks to more than {most >> 20} MB, and is damaged, or not to be trusted")
 
 
-def row_slices(n_rows: int, file_bytes: int, piece_bytes: int) -> list[tuple[int, int]]:
+def row_slices(n_rows: int, file_bytes: int, piece_bytes: int, piece_rows: int) -> list[tuple[int, int]]:
     """Return the first row and the number of rows of each piece of a Parquet file.
 
     Such a file is about a quarter as large as its text.
     """
     pieces = -(-4 * file_bytes // piece_bytes)
-    step = max(1, min(PIECE_ROWS, n_rows // max(1, pieces)))
+    step = max(1, min(piece_rows, n_rows // max(1, pieces)))
     return [(start, step) for start in range(0, n_rows, step)]
 
 
-def _parse_xlsx(path: str | None, size: int, sheet: str | None) -> None:
+def _parse_xlsx(path: str | None, size: int, sheet: str | None, most: int) -> None:
     """Send the names of the sheets, then the cells of one as text; the workbook comes on standard input.
 
     The sheet is given by name, or by number from 1; it is the first if none is given.
@@ -127,6 +121,7 @@ def _parse_xlsx(path: str | None, size: int, sheet: str | None) -> None:
         )
     except fastexcel.FastExcelError as error:
         raise ValueError(str(error).removeprefix("calamine error: ")) from error
+    _check_size(frame.estimated_size(), most)
     _send_table(frame)
 
 

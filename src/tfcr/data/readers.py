@@ -189,7 +189,8 @@ def _read_parquet(file: DataFile, options: ReadOptions) -> Iterator[Table]:
         raise DataError(f"{file.name} is compressed with gzip or bzip2; unpack it first: gunzip FILE, or bunzip2 FILE")
     try:
         check_parquet(file.path)
-        for found in parse_isolated("parquet", file.path, piece_bytes=streaming.PIECE_BYTES):
+        piece_bytes, piece_rows = streaming.PIECE_BYTES, streaming.PARQUET_ROWS
+        for found in parse_isolated("parquet", file.path, piece_bytes=piece_bytes, piece_rows=piece_rows):
             if isinstance(found, pl.DataFrame):
                 yield Table(found, "Parquet")
     except DataError:

@@ -10,6 +10,8 @@ from tfcr.errors import DataError
 
 PIECE_BYTES = 1 << 26
 """About how much of a file is parsed at once."""
+PARQUET_ROWS = 100_000
+"""At most how many rows of a Parquet file are read at once."""
 MOST_ROW_BYTES = 1 << 28
 """A longer row is refused: texts are shorter, and a quote that is never closed makes the rest of a file one cell."""
 
