@@ -30,7 +30,9 @@ def main() -> None:
         _send(b"z", b"")
     except MemoryError:
         _send(b"e", b"it needs too much memory")
-    except BaseException as error:  # a panic of polars is no Exception
+    except pl.exceptions.PanicException:  # which is no Exception, and says nothing to a user
+        _send(b"e", b"it is damaged")
+    except Exception as error:
         lines = str(error).strip().splitlines()
         _send(b"e", (lines[0] if lines else type(error).__name__).encode("utf-8", "replace"))
 
@@ -74,7 +76,7 @@ def _parse_parquet(path: str, size: int, piece_bytes: int, piece_rows: int, most
         _send_table(frame)
 
 
-def _check_size(unpacked: int, most: int) -> None:
+def _check_size(unpacked: float, most: int) -> None:
     if unpacked > most:
         raise ValueError(f"it unpacks to more than {most >> 20} MB, and is damaged, or not to be trusted")
 
