@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from tfcr.data.columns import joined_text
-from tfcr.data.writers import DIGITS
 from tfcr.system.progress import Progress
 from tfcr.trained.model import TrainedModel
 
@@ -27,8 +26,8 @@ def predict_frame(
 ) -> pl.DataFrame:
     """Return the table with the predicted class, its probability, and the fraction of words unknown to the model.
 
-    Both figures are rounded to DIGITS digits. In a row without text the three are null. If the table already has a
-    column of that name, ours gets an underscore.
+    In a row without text these three are null. If the table already has a column of that name, ours gets an
+    underscore.
     """
     texts = joined_text(frame, text)
     used = [row for row, cell in enumerate(texts) if cell is not None]
@@ -43,8 +42,7 @@ def predict_frame(
         if progress is not None:
             progress(min(start + BATCH, len(used)), len(used))
     added = zip(names or free_names(frame.columns), columns, types, strict=True)
-    series = [pl.Series(name, values, kind) for name, values, kind in added]
-    return frame.with_columns(column.round(DIGITS) if column.dtype == pl.Float64 else column for column in series)
+    return frame.with_columns(pl.Series(name, values, kind) for name, values, kind in added)
 
 
 @dataclass

@@ -128,3 +128,43 @@ def test_low_coverage_is_reported(run: Run, data: Path, tmp_path: Path) -> None:
     result = run("evaluate", data, "-e", few, "--cv", 2)
     assert result.status == 0
     assert "of the tokens" in result.err
+
+
+# texts that the model was trained on, and spellings of its labels ----------------------------------------------------
+
+
+def test_a_model_scored_on_its_training_texts_is_noticed(run: Run, model: Path, data: Path, tmp_path: Path) -> None:
+    assert (
+        "warning: the model was trained on all 120 of these texts; its score is no news"
+        in run("evaluate", model, data).err
+    )
+    header, *rows = data.read_text().splitlines()
+    some = tmp_path / "some.csv"
+    fresh = [f"w0_1 w1_2 fresh{number},class 0,g" for number in range(97)]
+    some.write_text("\n".join([header, *reversed(rows[:3]), *fresh]) + "\n")
+    result = run("evaluate", model, some, "--json")
+    assert "warning: the model was trained on 3 of these 100 texts (3.0%), which flatter its score" in result.err
+    assert json.loads(result.out)[0]["seen_in_training"] == 3
+    some.write_text("\n".join([header, *fresh]) + "\n")
+    assert "warning" not in run("evaluate", model, some).err
+
+
+def test_the_hashes_can_be_left_out(run: Run, data: Path, tmp_path: Path) -> None:
+    options = ["--preset", "fast", "--no-cv", "--no-text-hashes"]
+    assert run("train", data, "-o", tmp_path / "m", *options).status == 0
+    assert not list((tmp_path / "m").glob("seen-*"))
+    result = run("evaluate", tmp_path / "m", data, "--json")
+    assert (result.status, "warning" in result.err, "seen_in_training" in result.out) == (0, False, False)
+
+
+def test_spellings_of_a_models_classes(run: Run, model: Path, data: Path, tmp_path: Path) -> None:
+    shouted = tmp_path / "shouted.csv"
+    shouted.write_text(data.read_text().replace(",class ", ",CLASS "))
+    result = run("evaluate", model, shouted)
+    assert (result.status, "--merge-labels takes other spellings for the same" in result.err) == (2, True)
+    result = run("evaluate", model, shouted, "--merge-labels", "--json")
+    assert json.loads(result.out)[0]["accuracy"] > 0.9
+    (tmp_path / "map.csv").write_text("CLASS 0,class 0\nCLASS 1,class 1\nCLASS 2,\n")
+    result = run("evaluate", model, shouted, "--label-map", tmp_path / "map.csv")
+    assert result.status == 0
+    assert "40 rows are left out, as the map says" in result.err

@@ -1,6 +1,7 @@
 """The entry point: exit status, signals, pipes, and what each kind of bad input gets."""
 
 import io
+import shlex
 import signal
 import subprocess
 import sys
@@ -165,6 +166,36 @@ def test_a_reader_that_goes_away(model: Path, data: Path) -> None:
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=environment())
     assert result.stdout.startswith("text,label,who,predicted")
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "ending", "status", "message"),
+    [
+        ("predict {model} {data}", ">&-", 2, "tfcr: standard output is closed; send it to a file: > FILE"),
+        ("evaluate {model} {data} --json", ">&-", 2, "tfcr: standard output is closed"),
+        ("evaluate {model} {data}", "> /dev/full", 2, "No space left on device"),
+        ("evaluate {model} {data}", "2>&-", 0, ""),
+        ("evaluate {model} {data}", "2>&- >&-", 2, ""),
+        ("predict {model} -", "<&-", 2, "tfcr: standard input is closed"),
+        ("predict {model} {data}", "| head -0", 0, ""),
+        ("evaluate {model} {data}", "| head -0", 0, ""),
+        ("predict {model} {data} -o out.csv", ">&- <&- 2>&-", 0, ""),
+    ],
+)
+def test_closed_streams(
+    command: str, ending: str, status: int, message: str, model: Path, data: Path, tmp_path: Path
+) -> None:
+    typed = command.format(model=shlex.quote(str(model)), data=shlex.quote(str(data)))
+    line = f"{shlex.quote(sys.executable)} -m tfcr.cli {typed} {ending}"
+    result = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, check=False, env=environment(), cwd=tmp_path
+    )
+    assert result.returncode == status, result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "Exception ignored" not in result.stderr
+    if "-o" in command:
+        assert len((tmp_path / "out.csv").read_text().splitlines()) == 121  # and no other file got its number
 
 
 def test_standard_input(data: Path) -> None:

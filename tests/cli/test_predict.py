@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tests.cli.runner import Run
+from tests.conftest import plain_classifier
+from tests.data.files import write_sheets
+from tfcr.data import ReadOptions
 from tfcr.data import streaming as pieces
+from tfcr.data.readers import read_table
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
@@ -71,7 +76,8 @@ def test_predict_reads_large_files_in_pieces(
     monkeypatch.setattr(pieces, "PIECE_BYTES", 200)
     result = run("predict", model, new, "-o", in_pieces, *options)
     assert "in pieces" in result.err
-    read: Any = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[ending]
+    read_csv = partial(pl.read_csv, separator=";" if name == "bare.csv" else ",")
+    read: Any = {"csv": read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[ending]
     found, expected = read(in_pieces), read(whole)
     assert found.height == 60
     assert_frame_equal(found, expected)
@@ -157,3 +163,85 @@ def test_a_document_of_ten_megabytes(run: Run, model: Path, tmp_path: Path) -> N
     result = run("predict", model, path, "-o", tmp_path / "out.parquet")
     assert result.status == 0
     assert pl.read_parquet(tmp_path / "out.parquet")["predicted"].to_list()[0] == "class 0"
+
+
+# written as it was read ----------------------------------------------------------------------------------------------
+
+EXCEL = '\ufeffid;text\r\n"1";"w0_1; w0_2"\r\n"2";"=1+1"\r\n"3";"-5"\r\n'
+
+
+def test_predict_writes_what_it_read(run: Run, model: Path, tmp_path: Path) -> None:
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_bytes(EXCEL.encode())
+    assert run("predict", model, new, "-o", out).status == 0
+    lines = out.read_bytes().decode().split("\r\n")
+    assert lines[0] == '\ufeff"id";"text";"predicted";"probability";"unknown_words"'
+    assert re.fullmatch(r'"1";"w0_1; w0_2";"class 0";"0\.\d{4}";"0\.0000"', lines[1])
+    assert lines[2].startswith('"2";"\'=1+1";"class')
+    assert lines[3].startswith('"3";"-5";"class')
+    printed = run("predict", model, new).out
+    assert printed.replace("\r\n", "\n") == out.read_bytes().decode().replace("\r\n", "\n")
+    run("predict", model, new, "-o", out, "--keep-formulas")
+    assert '"2";"=1+1"' in out.read_bytes().decode()
+    options = ["--output-encoding", "utf-16", "--output-separator", "tab", "--output-quoting", "needed"]
+    run("predict", model, new, "-o", out, *options)
+    assert (
+        out.read_bytes().decode("utf-16").startswith("id\ttext\tpredicted\tprobability\tunknown_words\r\n1\tw0_1; w0")
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "out.jsonl", "--output-separator", "tab"], "found --output-separator, which is for CSV and TSV"),
+        (["--json", "--keep-formulas"], "found --keep-formulas, which is for CSV and TSV, and the output is jsonl"),
+        (["--output-encoding", "latin-99"], "unknown encoding 'latin-99' to write"),
+        (["--output-separator", "::"], "found the separator '::'; expected one character"),
+        (["--output-quoting", "some"], "unknown quoting 'some'"),
+        (["--sheet", "One"], "found --sheet One, and the file is csv; leave it out"),
+    ],
+)
+def test_options_of_the_output(
+    options: list[str], message: str, run: Run, model: Path, data: Path, tmp_path: Path
+) -> None:
+    result = run("predict", model, data, *(str(tmp_path / word) if "out." in word else word for word in options))
+    assert result.status == 2
+    assert message in result.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_labels_that_the_output_cannot_hold(run: Run, tmp_path: Path) -> None:
+    texts, labels = ["good", "bad"] * 3, ["💚", "a,b"] * 3
+    plain_classifier(parts=["words"], embeddings=None).fit(texts, labels).save(tmp_path / "m")
+    new = tmp_path / "new.csv"
+    new.write_bytes("id,text\n1,schöne Grüße\n2,größer und länger\n".encode("cp1252"))
+    result = run("predict", tmp_path / "m", new, "-o", tmp_path / "out.csv")
+    assert (result.status, "the label '💚' cannot be written in cp1252" in result.err) == (2, True)
+    options = ["--quoting", "none", "--output-encoding", "utf-8"]
+    result = run("predict", tmp_path / "m", new, *options)
+    assert (result.status, "cannot write the cell 'a,b' without quotes" in result.err) == (2, True)
+    assert run("predict", tmp_path / "m", new, *options, "--output-quoting", "needed").status == 0
+
+
+def test_predict_ends_with_a_summary(run: Run, model: Path, data: Path) -> None:
+    lines = run("predict", model, data).err.splitlines()
+    assert re.fullmatch(r"note: predicted class \d: \d+ rows \(\d+\.\d%\), mean probability 0\.\d{3}", lines[-4])
+    assert re.fullmatch(r"note: all 120 rows: mean probability 0\.\d{3}, unknown words 0\.0%", lines[-1])
+
+
+def test_workbooks_in_and_out(run: Run, model: Path, tmp_path: Path) -> None:
+    book = write_sheets(
+        tmp_path / "in.xlsx", One=[["nothing"]], Two=[["id", "text"], [7, "w0_1 w0_2"], [8, "@w1_1"], ["-x", None]]
+    )
+    out = tmp_path / "out.xlsx"
+    for sheet in ("Two", "2"):
+        result = run("predict", model, book, "--sheet", sheet, "-o", out)
+        assert (result.status, "Excel, sheet Two, number 2 of 2" in result.err) == (0, True)
+    frame = read_table(out, ReadOptions()).frame
+    assert frame.columns == ["id", "text", "predicted", "probability", "unknown_words"]
+    assert frame["id"].to_list() == ["7", "8", "-x"]
+    assert frame["predicted"].to_list()[::2] == ["class 0", None]
+    assert frame["text"][1] == "@w1_1"
+    result = run("predict", model, book, "--sheet", "Tow", "-o", tmp_path / "no.xlsx")
+    assert (result.status, "unknown sheet 'Tow'; known: One, Two. Did you mean 'Two'?" in result.err) == (2, True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.xlsx", "out.xlsx"]

@@ -118,7 +118,7 @@ def test_a_workbook_without_header_and_with_several_sheets(tmp_path: Path) -> No
 def test_workbooks_without_texts(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="a.xlsx: the first sheet, One, is empty; expected labelled texts$"):
         read_corpus(write_sheets(tmp_path / "a.xlsx", One=[]))
-    with pytest.raises(DataError, match="sheet, One, is empty; .*; others are Two, Three: move the one with the texts"):
+    with pytest.raises(DataError, match="sheet, One, is empty; .*; others are Two, Three: give .* --sheet NAME"):
         read_corpus(write_sheets(tmp_path / "b.xlsx", One=[], Two=[["text", "label"], ["a", "x"]], Three=[]))
     with pytest.raises(DataError, match="c.xlsx holds no rows; expected texts"):
         read_corpus(write_sheets(tmp_path / "c.xlsx", One=[["text", "label"]]))

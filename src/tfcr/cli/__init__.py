@@ -86,7 +86,7 @@ def main() -> None:
     except MemoryError:
         status = _refuse("not enough memory; try a smaller file, fewer dimensions, or --blocks own")
     if status == INTERRUPTED:
-        sys.stdout.flush()
+        _drop_output()
         os._exit(status)  # files are closed by now; do not wait for threads in compiled code
     sys.exit(status if isinstance(status, int) else 0)
 

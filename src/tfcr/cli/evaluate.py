@@ -161,7 +161,7 @@ def _print(results: "dict[str, Evaluation]", kind: str) -> None:
 def _write_predictions(path: str, corpus: "Corpus", results: "dict[str, Evaluation]") -> None:
     import polars as pl
 
-    from tfcr.data.writers import write_frame
+    from tfcr.data.writers import Style, write_frame
 
     rows = corpus.rows or list(range(1, len(corpus) + 1))
     frames = [
@@ -177,4 +177,4 @@ def _write_predictions(path: str, corpus: "Corpus", results: "dict[str, Evaluati
         )
         for name, result in results.items()
     ]
-    write_frame(pl.concat(frames), path, "csv")
+    write_frame(pl.concat(frames), path, "csv", Style(fixed=("probability",)))

@@ -180,7 +180,7 @@ def make_corpus(
         Whether all tables come from formats with types.
     """
     texts = [text for frame, chosen in zip(frames, columns, strict=True) for text in joined_text(frame, chosen.text)]
-    labels = [None if isinstance(label, str) and not label.strip() else label for label in cells]
+    labels = [None if _is_missing(label) else label for label in cells]
     groups = _groups(frames, columns, name) if columns[0].group else None
     used = [row for row in range(len(texts)) if texts[row] is not None and labels[row] is not None]
     if not used:
@@ -199,6 +199,12 @@ def make_corpus(
     return replace(corpus, notes=(*_row_notes(texts, labels), *notes))
 
 
+def _is_missing(label: Any) -> bool:
+    if isinstance(label, str):
+        return not label.strip()
+    return label is None or (isinstance(label, float) and math.isnan(label))
+
+
 def _label_cells(table: Table, columns: Columns, file: Path, options: ReadOptions, name: str) -> list[Any]:
     """Return the labels of a table, None where there is none; of JSON, each with its own type."""
     column = table.frame[str(columns.label)]
@@ -207,7 +213,9 @@ def _label_cells(table: Table, columns: Columns, file: Path, options: ReadOption
         return label_cells(column, name)
     label_cells(column, name)  # refuses lists and objects
     cells = exact(DataFile(file, name), options, column.name)
-    return [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
+    if len(cells) != len(column):
+        raise DataError(f"{name} holds {len(column)} or {len(cells)} objects; expected one JSON object per line")
+    return cells
 
 
 _AMBIGUOUS = r"^\s*[-+\d{\[]|^\s*(true|false|null|NaN|-?Infinity)\s*$|[\x00\ufffd]"

@@ -25,7 +25,6 @@ from tfcr.errors import DataError, TfcrWarning
 if TYPE_CHECKING:
     from _csv import Reader
 
-
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 TALLY_BYTES = 1 << 24
 """How much of a file is looked at at once to tell how its quotes are meant."""

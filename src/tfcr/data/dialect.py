@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -107,6 +108,17 @@ def guard_formulas(cell: pl.Expr) -> pl.Expr:
     """Put an apostrophe before cells that a spreadsheet would take for formulas."""
     is_formula = cell.str.contains(FORMULA) & ~cell.str.contains(NUMBER)
     return pl.when(is_formula).then(pl.lit("'") + cell).otherwise(cell)
+
+
+def guarded(text: str) -> str:
+    """Return one cell, with an apostrophe before it if a spreadsheet would take it for a formula.
+
+    Examples
+    --------
+    >>> guarded("=1+1"), guarded("-1.5")
+    ("'=1+1", '-1.5')
+    """
+    return f"'{text}" if re.search(FORMULA, text) and not re.search(NUMBER, text) else text
 
 
 def delimited_rows(frame: pl.DataFrame, dialect: Dialect, *, guard: bool, header: bool) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 from tfcr.data.encoding import DataFile, Encoding, bare_lines, decode_chunks, encoding_of
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.streaming import Piece, line_end, text_pieces
-from tfcr.errors import DataError, first_line
+from tfcr.errors import DataError
 
 MOST_DEPTH = 32
 """Deeper lists or objects are refused: compiled code overflows its stack at some hundreds."""
@@ -88,13 +88,24 @@ def _frame(piece: Piece, name: str, *, is_list: bool) -> pl.DataFrame:
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             pass
     records = _records(piece, name, MOST_DIGITS["cell of a table"], is_list)
+    names = dict.fromkeys(key for record in records for key in record)
+    if not names:
+        return pl.read_ndjson(b"{}\n" * len(records)) if records else pl.DataFrame()
+    return pl.DataFrame([_series(key, [record.get(key) for record in records]) for key in names])
+
+
+def _series(name: str, cells: list[Any]) -> pl.Series:
+    """Return a column of JSON; cells of types that polars cannot unite become text."""
+    kinds = {type(cell) for cell in cells} - {type(None)}
     try:
-        return pl.DataFrame(records, infer_schema_length=None, strict=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, TypeError, OverflowError) as error:
-        raise DataError(
-            f"{name} cannot be read as a table: {first_line(error)}; expected objects of the same form, such as "
-            '{"text": "…", "label": "…"}'
-        ) from None
+        if kinds == {int, float}:
+            return pl.Series(name, [None if cell is None else float(cell) for cell in cells], pl.Float64)
+        if len(kinds) <= 1:
+            return pl.Series(name, cells, strict=True)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        pass
+    text = [cell if cell is None or isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) for cell in cells]
+    return pl.Series(name, text, pl.String)
 
 
 def _has_plain_objects(content: bytes) -> bool:

@@ -238,7 +238,7 @@ def map_labels(labels: Sequence[Any], known: Mapping[str, str]) -> tuple[list[An
     mapped = [known.get(label, label) or None for label in written]
     changed = sum(old != new for old, new in zip(written, mapped, strict=True) if new is not None)
     dropped = mapped.count(None)
-    notes = [f"{changed} labels are replaced as the map says"]
+    notes = [f"{changed} labels are replaced as the map says"] if changed else []
     notes += [f"{dropped} rows are left out, as the map says"] if dropped else []
     unused = [label for label in list(known)[1:] if label not in set(written)]  # the first may be a header
     notes += [f"the map names labels that do not occur: {', '.join(map(repr, unused[:SHOWN]))}"] if unused else []

@@ -40,7 +40,7 @@ class Style:
     guard
         Whether cells of delimited text that begin like a formula get an apostrophe, so that spreadsheets show text.
     fixed
-        Columns of numbers that are written with DIGITS digits after the point.
+        Columns of numbers that are rounded to DIGITS digits after the point.
     numbers
         Whether text that is a number becomes a number in a workbook: right where cells have no types.
     """
@@ -294,14 +294,18 @@ def frame_writer(path: str | None, default: str, style: Style | None = None) -> 
             if sys.stdout is None:
                 raise DataError("standard output is closed; give a file: -o FILE")
             with contextmanager(writer.write_to)(sys.stdout.buffer, style) as write:
-                yield write
+                yield lambda frame: write(_rounded(frame, style))
             sys.stdout.buffer.flush()
             return
         with written_beside(Path(path)) as file, contextmanager(writer.write_to)(file, style) as write:
-            yield write
+            yield lambda frame: write(_rounded(frame, style))
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"cannot write such a table: {reason}; JSON lines hold anything: -o FILE.jsonl") from error
+
+
+def _rounded(frame: pl.DataFrame, style: Style) -> pl.DataFrame:
+    return frame.with_columns(frame[name].round(DIGITS) for name in style.fixed if name in frame.columns)
 
 
 def write_frame(frame: pl.DataFrame, path: str | None, default: str, style: Style | None = None) -> None:

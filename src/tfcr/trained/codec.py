@@ -16,6 +16,7 @@ from tfcr.system.array_codec import (
     write_strings,
 )
 from tfcr.text.class_counts import ClassCounts, Labels
+from tfcr.text.labels import label_array
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.word_table import WordTable
 
@@ -38,7 +39,7 @@ def read_classes(stored: dict[str, Any]) -> Labels:
     kind = _LABEL_KINDS.get(stored["type"])
     if kind is None or not isinstance(stored["values"], list) or len(stored["values"]) < 2:
         raise ModelError("its classes cannot be read")
-    return np.array(stored["values"], dtype=kind)
+    return label_array(np.array(stored["values"], dtype=kind))
 
 
 def write_table(table: WordTable) -> Arrays:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tfcr.data.dialect import guarded
 from tfcr.errors import look_up
 from tfcr.experiment.plan.published import PAPER_TABLES
 from tfcr.experiment.results.statistics import Comparison
@@ -229,7 +230,8 @@ def as_csv(groups: Sequence[Group]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else ["dataset"], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow({name: guarded(cell) if isinstance(cell, str) else cell for name, cell in row.items()})
     return text.getvalue().rstrip("\n")
 
 
