@@ -59,7 +59,7 @@ def test_a_json_list_and_mixed_labels(tmp_path: Path) -> None:
             "a.csv",
             b"text,label\na,x\n",
             {"separator": "::"},
-            "expected one ASCII character other .* or one of comma, semicolon",
+            r"expected one character \(.*\), or one of comma, semicolon",
         ),
         ("a.jsonl", b'{"text": ', {}, "line 1: .*expected one JSON object per line"),
         ("a.jsonl", b'{"text": "a", "label": "x"}\nbad\n', {}, "line 2: .*expected one JSON object per line"),

@@ -143,8 +143,8 @@ def separator_named(given: str) -> str:
     separator = {**names, "\\t": "\t"}.get(given, given)
     if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
         raise DataError(
-            f"found the separator {given!r}; expected one ASCII character other than a quote or a line "
-            f"break, or one of {', '.join(names)}"
+            f"found the separator {given!r}; expected one character (ASCII, no quote, no line break), or one of "
+            f"{', '.join(names)}"
         )
     return separator
 

@@ -30,7 +30,7 @@ def read_jsonl(file: DataFile, options: ReadOptions) -> Iterator[Table]:
     names: list[str] = []
     n_empty, how = 0, ""
     for piece in _json_pieces(file, encoding, is_list=is_list):
-        frame = _frame(piece, file.name, is_list=is_list)
+        frame = _frame(piece._replace(content=_whole_characters(piece.content)), file.name, is_list=is_list)
         how = piece.described("JSON lines", encoding)
         if not frame.width:  # empty objects only, which a table without columns cannot hold
             n_empty += frame.height
@@ -59,10 +59,10 @@ def _is_list(file: DataFile, encoding: Encoding) -> bool:
 
 
 def _json_pieces(file: DataFile, encoding: Encoding, *, is_list: bool) -> Iterator[Piece]:
-    """Yield pieces that are not blank, without halves of surrogate pairs; a list is never cut."""
+    """Yield pieces that are not blank; a list is never cut."""
     for piece in text_pieces(file, encoding.name, (lambda content: 0) if is_list else line_end):
         if piece.content.strip():
-            yield piece._replace(content=_whole_characters(piece.content))
+            yield piece
 
 
 def _whole_characters(content: bytes) -> bytes:
