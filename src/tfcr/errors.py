@@ -102,3 +102,9 @@ def unknown_name(name: object, known: Iterable[str], kind: str) -> str:
     close = same or get_close_matches(given, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"unknown {kind} {shown(name)}; known: {', '.join(names)}.{hint}"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its type if it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

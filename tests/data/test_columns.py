@@ -1,11 +1,13 @@
 """Which columns hold text and label."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.data.files import pairs, write_csv
-from tfcr.data import read_corpus
+from tfcr.data import ReadOptions, read_corpus
+from tfcr.data.sources import load_texts
 from tfcr.errors import DataError
 
 
@@ -39,3 +41,20 @@ def test_joined_columns_skip_what_is_empty(tmp_path: Path) -> None:
 def test_one_column_cannot_be_both(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the column 'text' is named for both text and label"):
         read_corpus(write_csv(tmp_path), text=("text",), label="text")
+
+
+def test_a_file_without_columns_is_told_of_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("good film\nbad film\n")
+    with pytest.raises(DataError, match=r"found one column, 'good film'; .* give --format lines, and its labels with"):
+        read_corpus(path)
+    path.write_text("good film\nwell, so so\n")
+    with pytest.raises(DataError, match="line 2: found 2 columns; expected 1.* give --format lines"):
+        read_corpus(path)
+    options = ReadOptions(default_text=("body",))
+    path.write_text("good film\nbad film\n")
+    with pytest.raises(
+        DataError, match=r"there is no 'body'; .*For a file with one text per line, give --format lines"
+    ):
+        load_texts([str(path)], options)
+    assert load_texts([str(path)], replace(options, format="lines"))[0] == ["good film", "bad film"]

@@ -30,7 +30,7 @@ def test_exports_are_read_with_no_option(separator: str, encoding: str, tmp_path
 
 def test_line_breaks_in_cells_are_told(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text('text,label\n"never closed,x\nb,y\nc,x\n"closed,z"\nd,y\n')
+    path.write_text('text,label\n"one, two\nthree",x\nb,y\n')
     assert "line breaks inside quoted cells (if that is wrong: --quoting none)" in read_corpus(path).notes[0]
 
 

@@ -1,5 +1,6 @@
 """Encodings are detected, the same in every format, and what is not sure is said."""
 
+import os
 import sys
 import tarfile
 from collections.abc import Callable
@@ -10,7 +11,7 @@ import pytest
 from tests.data.files import FILES, ROWS, pairs
 from tfcr.data import encoding as encoding_module
 from tfcr.data import read_corpus
-from tfcr.data.encoding import DataFile, detect_encoding
+from tfcr.data.encoding import DataFile, detect_encoding, lines
 from tfcr.errors import DataError
 from tfcr.system import archives
 
@@ -124,3 +125,54 @@ def test_byte_order_marks(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes("\ufefftext,label\ngröße,a\nfilm,b\n".encode(encoding))
     assert read_corpus(path).texts == ["größe", "film"]
+
+
+@pytest.mark.parametrize(
+    "name", ["hex", "rot13", "zlib", "bz2", "base64", "uu", "quopri", "idna", "punycode", "undefined", "unicode_escape"]
+)
+def test_codecs_that_are_no_encodings_of_files(name: str, tmp_path: Path) -> None:
+    for path in (FILES["csv"](tmp_path), FILES["folder"](tmp_path)):
+        with pytest.raises(DataError, match=f"found the encoding '{name}', which no text file has; for example: utf-8"):
+            read_corpus(path, encoding=name)
+
+
+@pytest.mark.parametrize("name", ["x\0y", "é", "..", "aliases", "latin-l"])
+def test_names_that_are_none(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="unknown encoding"):
+        read_corpus(FILES["csv"](tmp_path), encoding=name)
+
+
+@pytest.mark.parametrize("form", ["utf-16", "utf-32"])
+@pytest.mark.parametrize("order", ["le", "be"])
+def test_utf16_without_a_mark(form: str, order: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("text,label\ngröße,x\nfilm,y\n".encode(f"{form}-{order}"))
+    assert pairs(tmp_path / "a.csv", encoding=form) == [("größe", "x"), ("film", "y")]
+
+
+def test_half_of_a_pair_in_utf7(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"text,label\n+2AA-,x\n")
+    with pytest.raises(DataError, match="half of a surrogate pair"):
+        read_corpus(tmp_path / "a.csv", encoding="utf-7")
+
+
+def test_names_that_are_not_utf8(tmp_path: Path) -> None:
+    label = os.fsdecode(b"caf\xe9")
+    (tmp_path / label).mkdir()
+    (tmp_path / label / os.fsdecode(b"\xff.txt")).write_text("good")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "1.txt").write_text("bad")
+    assert pairs(tmp_path) == [("bad", "b"), ("good", "caf\\xe9")]
+    file = tmp_path / os.fsdecode(b"\xe9.csv")
+    file.write_text("text,label\na,x\nb,y\n")
+    corpus = read_corpus(file)
+    assert (corpus.name + "".join(corpus.notes)).isascii()
+    file.write_text("")
+    with pytest.raises(DataError, match=r"\\xe9.csv is empty"):
+        read_corpus(file)
+
+
+def test_a_long_line_is_read_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = ["a" * 10] * 5000
+    assert list(lines([*parts, "\nb\n\n", "c"])) == ["a" * 50_000 + "\n", "b\n", "\n", "c"]
+    monkeypatch.setattr(encoding_module, "HEAD_BYTES", 100)
+    assert detect_encoding(lambda: iter(["größe".encode("cp1252") * 10] * 100)).name == "cp1252"

@@ -55,7 +55,12 @@ def test_a_json_list_and_mixed_labels(tmp_path: Path) -> None:
         ("a.csv", b"text,label\na,x,c\nb,y\n", {}, r"line 2: found 3 columns; expected 2.*--columns 2"),
         ("a.csv", b"text,label\na,x\n", {"format": "excel"}, "unknown data format 'excel'; known: csv, tsv"),
         ("a.csv", b"text,label\na,x\n", {"encoding": "latin-l"}, "unknown encoding 'latin-l'"),
-        ("a.csv", b"text,label\na,x\n", {"separator": "::"}, "expected one character, or one of comma, semicolon"),
+        (
+            "a.csv",
+            b"text,label\na,x\n",
+            {"separator": "::"},
+            r"expected one character \(.*\), or one of comma, semicolon",
+        ),
         ("a.jsonl", b'{"text": ', {}, "line 1: .*expected one JSON object per line"),
         ("a.jsonl", b'{"text": "a", "label": "x"}\nbad\n', {}, "line 2: .*expected one JSON object per line"),
         ("a.json", b'["a"]', {}, "number 1: found str; expected JSON objects"),

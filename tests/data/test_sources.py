@@ -1,5 +1,6 @@
 """What a user may name as DATA."""
 
+import gzip
 import io
 from pathlib import Path
 
@@ -83,3 +84,21 @@ def test_columns_of_a_model_come_first(folder: Path) -> None:
 
 
 OPTIONS = ReadOptions()
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (gzip.compress(b"text,label\na,x\n", mtime=0)[:-9], {}),
+        (b"", {}),
+        (b"text,label\na,x,y\n", {}),
+        (b"no archive", {"format": "tar"}),
+        (b"PAR1 no parquet", {}),
+        (b"one\ntwo\n", {}),
+    ],
+)
+def test_standard_input_is_called_so(content: bytes, options: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    with pytest.raises(DataError, match="standard input") as caught:
+        load_data(["-"], ReadOptions(**options))  # type: ignore[arg-type]
+    assert "/" not in str(caught.value)

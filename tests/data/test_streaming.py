@@ -2,19 +2,22 @@
 
 import csv
 import json
+import re
+import warnings
 from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.data.files import FILES, ROWS, pairs
-from tfcr.data import ReadOptions, streaming
+from tfcr.data import ReadOptions, delimited, streaming
 from tfcr.data.encoding import DataFile
+from tfcr.data.isolated_child import row_slices
 from tfcr.data.readers import read_table, table_pieces
-from tfcr.data.streaming import row_end, row_slices, text_pieces
-from tfcr.errors import DataError
+from tfcr.data.streaming import row_end, text_pieces
+from tfcr.errors import DataError, TfcrWarning
 
 CELLS = st.text(st.sampled_from('ab,"\n é'), max_size=8)
 
@@ -72,11 +75,11 @@ def test_columns_that_only_some_pieces_have(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_slices_of_rows() -> None:
-    assert list(row_slices(10, 100)) == [(0, 10)]
-    assert list(row_slices(0, 100)) == []
-    large = list(row_slices(10, streaming.PIECE_BYTES))
-    assert [start for start, _ in large] == [0, 2, 4, 6, 8]
-    assert list(row_slices(2, 8 * streaming.PIECE_BYTES)) == [(0, 1), (1, 1)]
+    assert row_slices(10, 100, 1000, 99) == [(0, 10)]
+    assert row_slices(0, 100, 1000, 99) == []
+    assert [start for start, _ in row_slices(10, 1000, 1000, 99)] == [0, 2, 4, 6, 8]
+    assert row_slices(2, 8000, 1000, 99) == [(0, 1), (1, 1)]
+    assert len(row_slices(100, 10, 1000, 7)) == 15
 
 
 def test_a_file_of_blank_lines_is_empty(tmp_path: Path) -> None:
@@ -86,3 +89,75 @@ def test_a_file_of_blank_lines_is_empty(tmp_path: Path) -> None:
     pl.DataFrame({"text": []}).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="a.parquet holds no rows; expected texts"):
         read_table(tmp_path / "a.parquet", ReadOptions())
+
+
+# any file, any piece size ------------------------------------------------------------------------------------------
+
+MESSY = {
+    "csv": st.text(st.sampled_from('ab,"\n\r é'), max_size=60),
+    "tsv": st.text(st.sampled_from('ab\t"\n\r '), max_size=60),
+    "lines": st.text(st.sampled_from("ab\n\r \x0b\x85"), max_size=60),
+    "fasttext": st.lists(st.sampled_from(["__label__x", " ", "a", "\n", "\n\n", "__label__y b"]), max_size=30).map(
+        "".join
+    ),
+    "jsonl": st.lists(
+        st.sampled_from(
+            [
+                '{"text": "a"}',
+                '{"text": "b", "text": "c"}',
+                '{"text": "\\ud83d"}',
+                "[1]",
+                " ",
+                "",
+                "\r",
+                "{}",
+                "x",
+                "null",
+            ]
+        ),
+        max_size=12,
+    ).map("\n".join),
+}
+
+
+def rows_or_error(path: Path, options: ReadOptions) -> object:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TfcrWarning)
+        try:
+            frame = read_table(path, options).frame
+        except DataError as error:
+            return re.sub(r"in pieces|number \d+|line \d+", "", str(error))
+    return frame.select(pl.all().cast(pl.String)).to_dict(as_series=False)
+
+
+@pytest.mark.parametrize("name", MESSY)
+@settings(deadline=None)
+@given(data=st.data())
+def test_any_file_has_the_same_rows_in_pieces_of_any_size(
+    name: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("messy") / "file"
+    path.write_bytes(data.draw(MESSY[name], label="content").encode())
+    quoting = data.draw(st.sampled_from([None, True, False]), label="quoting")
+    options = ReadOptions(format=name, separator="," if name == "csv" else None, quoting=quoting)
+    whole = rows_or_error(path, options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streaming, "PIECE_BYTES", data.draw(st.integers(1, 40), label="piece"))
+        patch.setattr(delimited, "TALLY_BYTES", data.draw(st.integers(1, 40), label="tally"))
+        assert rows_or_error(path, options) == whole
+
+
+def test_a_row_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "PIECE_BYTES", 10)
+    monkeypatch.setattr(streaming, "MOST_ROW_BYTES", 1 << 20)
+    (tmp_path / "a.txt").write_text("a\n" + "word " * 300_000)
+    with pytest.raises(DataError, match="a.txt, line 2: found a row of more than 1 MB; expected rows of texts"):
+        read_table(tmp_path / "a.txt", ReadOptions(format="lines"))
+    (tmp_path / "a.json").write_text(json.dumps([{"text": "word " * 300_000}]))
+    with pytest.raises(DataError, match="a.json, line 1: .*, a JSON list; write one object per line: jq -c"):
+        read_table(tmp_path / "a.json", ReadOptions())
+
+
+def test_line_breaks_of_old_macs(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"text,label\ra,x\rb,y\r")
+    assert pairs(tmp_path / "a.csv") == [("a", "x"), ("b", "y")]

@@ -76,8 +76,13 @@ class Reading:
         ),
     ] = None
     quoting: Annotated[
-        str, input_option("--quoting", metavar="usual|none", help="Use none if quotes are ordinary characters.")
-    ] = "usual"
+        str | None,
+        input_option(
+            "--quoting",
+            metavar="usual|none",
+            help="Whether quotes enclose cells, or are ordinary characters (none); detected if omitted.",
+        ),
+    ] = None
     no_header: Annotated[bool, input_option("--no-header", help="The first line is data, not column names.")] = False
     columns: Annotated[
         int | None,
@@ -155,8 +160,10 @@ class Reading:
         from tfcr.data import ReadOptions
         from tfcr.errors import InputError
 
-        if self.quoting not in ("usual", "none"):
-            raise InputError(f"found --quoting {self.quoting}; expected usual or none; leave it out for usual quoting")
+        if self.quoting not in (None, "usual", "none"):
+            raise InputError(
+                f"found --quoting {self.quoting}; expected usual or none; leave it out to have it detected"
+            )
         return ReadOptions(
             text=tuple(self.text or ()),
             label=self.label,
@@ -164,7 +171,7 @@ class Reading:
             format=self.format,
             encoding=self.encoding,
             separator=self.separator,
-            quoting=self.quoting == "usual",
+            quoting=None if self.quoting is None else self.quoting == "usual",
             header=not self.no_header,
             columns=self.columns,
             label_files=tuple(self.labels_from or ()),

@@ -10,6 +10,7 @@ from tfcr.errors import DataError, unknown_name
 
 TEXT_NAMES = ("text", "body", "content", "message", "tweet", "comment", "review", "sentence", "document", "description")
 LABEL_NAMES = ("label", "class", "category", "target", "topic", "sentiment", "tag", "y")
+ONE_TEXT_PER_LINE = "For a file with one text per line, give --format lines"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ def choose_columns(frame: pl.DataFrame, options: ReadOptions, name: str, *, labe
     labelled
         Whether it must have a column of labels.
     """
+    if labelled and frame.width == 1:
+        raise DataError(
+            f"{name}: found one column, {frame.columns[0][:40]!r}; expected texts and labels. {ONE_TEXT_PER_LINE}, and "
+            "its labels with --labels-from FILE"
+        )
     group = _find(frame, options.group, name, "--group") if options.group else None
     label = _find(frame, options.label, name, "--label") if options.label else None
     text = tuple(_find(frame, column, name, "--text") for column in options.text) or _default_text(frame, options, name)
@@ -57,10 +63,13 @@ def choose_columns(frame: pl.DataFrame, options: ReadOptions, name: str, *, labe
 
 def _default_text(frame: pl.DataFrame, options: ReadOptions, name: str) -> tuple[str, ...]:
     missing = [column for column in options.default_text if column not in frame.columns]
+    if missing and frame.columns == ["text"]:
+        return ("text",)
     if missing:
+        hint = f". {ONE_TEXT_PER_LINE}" if frame.width == 1 else ""
         raise DataError(
             f"{name}: the model was trained on the columns {', '.join(options.default_text)}, and there is no "
-            f"{missing[0]!r}; give --text NAME; columns: {', '.join(frame.columns)}"
+            f"{missing[0]!r}; give --text NAME; columns: {', '.join(column[:40] for column in frame.columns)}{hint}"
         )
     return options.default_text
 

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from tfcr.data.columns import Columns, choose_columns, joined_text
-from tfcr.data.encoding import DataFile
+from tfcr.data.encoding import DataFile, source_name
 from tfcr.data.labels import (
     check_one_type,
     label_cells,
@@ -98,15 +98,15 @@ def corpus_of_files(paths: Sequence[str | Path], options: ReadOptions) -> Corpus
             table = read_table(file, options, str(path))
             if labels:
                 table = _with_labels(table, Path(labels[number]), options)
-            columns.append(choose_columns(table.frame, options, str(path)))
-            cells.append(_label_cells(table, columns[-1], file, options, str(path)))
+            columns.append(choose_columns(table.frame, options, source_name(path)))
+            cells.append(_label_cells(table, columns[-1], file, options, source_name(path)))
         tables.append(table)
     how = [
-        f"{path}: {table.how}, {table.frame.height} rows; {chosen.described()}"
+        f"{source_name(path)}: {table.how}, {table.frame.height} rows; {chosen.described()}"
         for path, table, chosen in zip(paths, tables, columns, strict=True)
     ]
     typed = all(READERS[table.format].typed for table in tables)
-    name = ", ".join(map(str, paths))
+    name = ", ".join(map(source_name, paths))
     corpus = make_corpus([table.frame for table in tables], columns, name, cells=_of_one_type(cells), typed=typed)
     corpus = with_label_options(corpus, options)
     return replace(corpus, notes=("\n".join(how), *corpus.notes, *_content_notes(corpus)))

@@ -5,23 +5,34 @@ polars reads regular files; irregular ones (stray quotes, rows that end in extra
 
 import csv
 import io
+import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from tfcr.data.columns import column_names, column_numbers
 from tfcr.data.dialect import detect_dialect
-from tfcr.data.encoding import DataFile, bare_lines, decode_chunks, encoding_of
+from tfcr.data.encoding import DataFile, bare_lines, decode_chunks, encoding_of, lines
 from tfcr.data.options import ReadOptions, Table
-from tfcr.data.streaming import Piece, row_end, text_pieces
-from tfcr.errors import DataError
+from tfcr.data.quotes import find_quoting, tally
+from tfcr.data.streaming import MOST_ROW_BYTES, Piece, row_end, text_pieces, whole_rows
+from tfcr.errors import DataError, TfcrWarning
 
 if TYPE_CHECKING:
     from _csv import Reader
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+TALLY_BYTES = 1 << 24
+"""How much of a file is looked at at once to tell how its quotes are meant."""
+_BLANK_LINES = re.compile(rb"^(?:\r?\n)+")
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
+_LONE_RETURN_TEXT = re.compile("\r(?!\n)")
+_RETURN = "\ufdd0"
+"""Stands for a lone carriage return while csv splits a line: a code point that is no character, so no text holds it."""
 
 
 def read_delimited(file: DataFile, options: ReadOptions, separator: str | None = None) -> Iterator[Table]:
@@ -39,26 +50,83 @@ def read_delimited(file: DataFile, options: ReadOptions, separator: str | None =
     if separator is None:
         sample = next(decode_chunks([file.head()], encoding.name, file.name, "replace"))
         separator = detect_separator(sample, quoting=options.quoting)
-    # of lines that were split, the last column may hold separators: it must be quoted
-    dialect = detect_dialect(file, encoding.name, separator, quoting=options.quoting or options.columns is not None)
+    form = _form(file, encoding.name, separator, options)
+    described = f"{SEPARATORS.get(separator, repr(separator))}-separated"
+    dialect = detect_dialect(file, encoding.name, separator, quoting=not form.is_literal)
     names: list[str] = []
-    for piece in text_pieces(file, encoding.name, row_end(separator, quoting=options.quoting and not options.columns)):
-        frame = _read_piece(piece, file.name, separator, options, len(names))
-        breaks = _breaks_note(piece, frame.height) if options.quoting else []
-        how = piece.described(f"{SEPARATORS.get(separator, repr(separator))}-separated", encoding, *breaks)
+    for piece in text_pieces(file, encoding.name, row_end(separator, quoting=form.quoting)):
+        frame = _read_piece(piece, file.name, form, len(names))
+        if not frame.width:
+            continue  # blank lines before the first row
+        how = piece.described(described, encoding, *form.notes)
         if not names:
             names = column_names(frame, header=options.header)
             frame = frame.slice(1) if options.header else frame
         yield Table(frame.rename(dict(zip(frame.columns, names, strict=True))), how, dialect=dialect)
 
 
-def _breaks_note(piece: Piece, rows: int) -> list[str]:
-    """Say how many line breaks were taken for parts of cells: one quote that is never closed swallows many rows."""
-    n_lines = piece.content.count(b"\n") + (not piece.content.endswith(b"\n"))
-    if n_lines <= rows:  # the usual case; leaving out blank lines is slow
-        return []
-    breaks = sum(1 for line in io.BytesIO(piece.content) if line.strip()) - rows
-    return [f"{breaks} line breaks inside quoted cells (if that is wrong: --quoting none)"] if breaks > 0 else []
+class Form(NamedTuple):
+    """How the rows of a file are written.
+
+    Attributes
+    ----------
+    separator
+        The character between cells.
+    quoting
+        Whether cells are quoted.
+    is_literal
+        Whether quotes are ordinary characters.
+    unquote
+        Whether the quotes around a cell are removed, though they do not protect what is between them.
+    columns
+        Number of columns if the last one takes the rest of the line.
+    notes
+        What the user should know of it.
+    """
+
+    separator: str
+    quoting: bool
+    is_literal: bool = False
+    unquote: bool = False
+    columns: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+# quotes --------------------------------------------------------------------------------------------------------------
+
+
+def _form(file: DataFile, encoding: str, separator: str, options: ReadOptions) -> Form:
+    """Decide whether cells are quoted: as the user says, else the way that gives consistent columns."""
+    if options.columns or options.quoting is False:
+        return Form(separator, quoting=False, is_literal=not options.columns, columns=options.columns)
+    if not any(b'"' in chunk for chunk in file.chunks()):
+        return Form(separator, quoting=False)
+    found = tally(whole_rows(file, encoding, size=TALLY_BYTES), separator)
+    breaks = found.lines - found.rows
+    if options.quoting is None and found.quotes_are_characters():
+        why = (
+            f"{file.name}: quotes are read as ordinary characters, which gives {found.lines:,} rows, "
+            f"{_fitting(found.lines - found.misfit_lines, found.lines)} with {(found.width or 0) + 1} columns; as "
+            f"quoted cells they would give {found.rows:,} rows, {_fitting(found.rows - found.misfit_rows, found.rows)} "
+            f"with {(found.row_width or 0) + 1}, and {max(breaks, 0):,} line breaks inside cells. If that is wrong: "
+            "--quoting usual"
+        )
+        warnings.warn(why, TfcrWarning, stacklevel=2)
+        how = ("quotes are ordinary characters",)
+        return Form(separator, quoting=False, is_literal=True, unquote=found.begins_quoted, notes=how)
+    notes = (f"{breaks} line breaks inside quoted cells (if that is wrong: --quoting none)",) if breaks > 0 else ()
+    if found.inside:
+        warnings.warn(
+            f"{file.name}, line {found.opened}: a quote opens a cell and is never closed, so the rest of the file is "
+            "one cell. If that is wrong: --quoting none",
+            TfcrWarning,
+            stacklevel=2,
+        )
+    return Form(separator, quoting=found.has_quotes, notes=notes)
+
+
+def _fitting(number: int, total: int) -> str:
+    return "all" if number == total else f"{number:,} of them"
 
 
 # separators ----------------------------------------------------------------------------------------------------------
@@ -73,20 +141,26 @@ def separator_named(given: str) -> str:
     """Return a separator that is given by its name or as it is."""
     names = {name: character for character, name in SEPARATORS.items()}
     separator = {**names, "\\t": "\t"}.get(given, given)
-    if len(separator) != 1 or separator in '"\r\n' or not separator.isascii():
-        raise DataError(f"found the separator {given!r}; expected one character, or one of {', '.join(names)}")
+    if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
+        raise DataError(
+            f"found the separator {given!r}; expected one character (ASCII, no quote, no line break), or one of "
+            f"{', '.join(names)}"
+        )
     return separator
 
 
-def detect_separator(sample: str, *, quoting: bool = True) -> str:
+def detect_separator(sample: str, *, quoting: bool | None = True) -> str:
     r"""Return the separator that gives most rows the same number of columns, two or more.
+
+    Whether cells may be quoted is tried both ways if `quoting` is None.
 
     >>> detect_separator("id;text\n1;good, cheap\n2;bad\n")
     ';'
     """
-    scores = {separator: _regularity(sample, separator, quoting) for separator in SEPARATORS}
-    best = max(scores, key=lambda separator: scores[separator])
-    return best if scores[best] > (0, 0) else ","
+    ways = (True, False) if quoting is None else (quoting,)
+    scores = {(separator, way): _regularity(sample, separator, way) for way in ways for separator in SEPARATORS}
+    best = max(scores, key=lambda case: scores[case])  # the first of several
+    return best[0] if scores[best] > (0, 0) else ","
 
 
 def _regularity(sample: str, separator: str, quoting: bool) -> tuple[float, int]:
@@ -95,7 +169,7 @@ def _regularity(sample: str, separator: str, quoting: bool) -> tuple[float, int]
     It is (0, 0) if that number is one, or if the first row has one column: each text may hold a comma, a header does
     not.
     """
-    rows = [row for row in csv_cells(io.StringIO(sample, newline=""), separator, quoting=quoting) if row]
+    rows = [row for row in csv_cells(_csv_lines(sample), separator, quoting=quoting) if row]
     if not rows or len(rows[0]) == 1:
         return 0.0, 0
     sizes = Counter(len(row) for row in (rows[:-1] if len(rows) > 2 else rows))
@@ -104,55 +178,92 @@ def _regularity(sample: str, separator: str, quoting: bool) -> tuple[float, int]
 
 
 def csv_cells(text: Iterable[str], separator: str = ",", *, quoting: bool = True) -> "Reader":
-    """Return a csv.reader of lines that keep their ends; cells may have any length."""
-    csv.field_size_limit(1 << 30)
+    """Return a csv.reader of lines that keep their ends; cells may be long."""
+    csv.field_size_limit(MOST_ROW_BYTES)
     return csv.reader(text, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE)
 
 
 # rows ----------------------------------------------------------------------------------------------------------------
 
 
-def _read_piece(piece: Piece, name: str, separator: str, options: ReadOptions, width: int) -> pl.DataFrame:
+def _read_piece(piece: Piece, name: str, form: Form, width: int) -> pl.DataFrame:
     """Return the rows of a piece, the header among them; `width` is the number of columns, 0 in the first piece."""
-    if options.columns:
-        return _split_lines(piece, separator, options.columns)
-    frame = _read_regular(piece, separator, options, width)
-    return _read_irregular(piece, name, separator, options, width) if frame is None else frame
+    content = piece.content if width else _BLANK_LINES.sub(b"", piece.content, count=1)
+    if not content:
+        return pl.DataFrame()
+    if form.columns:
+        return _split_lines(content, form.separator, form.columns)
+    width = width or _first_width(content, form)
+    frame = _read_regular(content, form, width)
+    if frame is None:
+        lines_before = piece.lines_before + piece.content.count(b"\n") - content.count(b"\n")
+        frame = _read_irregular(content, f"{name}, line", lines_before, form, width)
+    return frame.select(_unquoted(pl.all())) if form.unquote else frame
 
 
-def _split_lines(piece: Piece, separator: str, columns: int) -> pl.DataFrame:
+def _first_width(content: bytes, form: Form) -> int:
+    """Return the number of columns of the first row."""
+    lines = (line.decode("utf-8", "replace") for line in io.BytesIO(content))
+    return len(next(csv_cells(map(_no_lone_return, lines), form.separator, quoting=form.quoting)))
+
+
+def _split_lines(content: bytes, separator: str, columns: int) -> pl.DataFrame:
     """Split each line at its first separators only."""
-    lines = pl.DataFrame({"line": list(bare_lines([piece.content.decode()]))})
+    lines = pl.DataFrame({"line": list(bare_lines([content.decode()]))})
     return lines.select(pl.col("line").str.splitn(separator, columns)).unnest("line")
 
 
-def _read_regular(piece: Piece, separator: str, options: ReadOptions, width: int) -> pl.DataFrame | None:
-    """Return the rows as polars reads them, or None if they are not as regular as it wants them."""
+def _read_regular(content: bytes, form: Form, width: int) -> pl.DataFrame | None:
+    """Return the rows as polars reads them, or None if they are not regular.
+
+    Only where polars and Python's csv agree on every cell: else rows would depend on where a file is cut.
+    """
+    if _LONE_RETURN.search(content):
+        return None
+    quoting = form.quoting and b'"' in content
+    if quoting and not find_quoting(np.frombuffer(content, np.uint8), ord(form.separator)).is_closed:
+        return None
     try:
-        return pl.read_csv(
-            piece.content,
-            separator=separator,
-            quote_char='"' if options.quoting else None,
+        frame = pl.read_csv(
+            content,
+            separator=form.separator,
+            quote_char='"' if quoting else None,
             has_header=False,
             infer_schema=False,
-            schema=dict.fromkeys(column_numbers(width), pl.String) if width else None,
+            schema=dict.fromkeys(column_numbers(width), pl.String),
         )
-    except pl.exceptions.PolarsError:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
+    return frame.select(pl.all().replace("", None)) if quoting and b'""' in content else frame
 
 
-def _read_irregular(piece: Piece, name: str, separator: str, options: ReadOptions, width: int) -> pl.DataFrame:
-    """Read stray quotes, and rows that end in more separators than others."""
+def _read_irregular(content: bytes, where: str, lines_before: int, form: Form, width: int) -> pl.DataFrame:
+    """Read stray quotes, and rows that end in more separators than others; a blank line is an empty row."""
     rows: list[list[str | None]] = []
-    reader = csv_cells(io.StringIO(piece.content.decode(), newline=""), separator, quoting=options.quoting)
+    reader = csv_cells(_csv_lines(content.decode()), form.separator, quoting=form.quoting)
     for cells in reader:
-        row: list[str | None] = [cell or None for cell in cells]
-        width = width or len(row)
+        row: list[str | None] = [cell.replace(_RETURN, "\r") or None for cell in cells]
         if any(cell is not None for cell in row[width:]):
+            hint = f"--columns {width}, and the last takes the rest" if width > 1 else "--format lines"
             raise DataError(
-                f"{name}, line {piece.lines_before + reader.line_num}: found {len(row)} columns; expected {width}, as "
-                f"in the first line. If texts hold the separator, give --columns {width}, and the last takes the rest"
+                f"{where} {lines_before + reader.line_num}: found {len(row)} columns; expected {width}, as "
+                f"in the first line. If texts hold the separator, give {hint}"
             )
-        if row:
-            rows.append((row + [None] * width)[:width])
+        rows.append((row + [None] * width)[:width])
     return pl.DataFrame(rows, schema=dict.fromkeys(column_numbers(width), pl.String), orient="row")
+
+
+def _csv_lines(text: str) -> Iterator[str]:
+    """Yield lines for csv, which takes a lone carriage return for the end of a row; for us it is a character."""
+    return (_no_lone_return(line) for line in lines([text]))
+
+
+def _no_lone_return(line: str) -> str:
+    return line if "\r" not in line else _LONE_RETURN_TEXT.sub(_RETURN, line)
+
+
+def _unquoted(cells: pl.Expr) -> pl.Expr:
+    """Remove the quotes around whole cells."""
+    is_quoted = cells.str.contains(r'^(?s)".*"$')
+    bare = cells.str.replace(r'^(?s)"(.*)"$', "$1").str.replace_all('""', '"', literal=True).replace("", None)
+    return pl.when(is_quoted).then(bare).otherwise(cells)

@@ -33,7 +33,7 @@ class DataFile:
 
     def __init__(self, path: Path, name: str = "") -> None:
         self.path = path
-        self.name = name or str(path)
+        self.name = source_name(name or path)
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the bytes of the file: from memory if it is small, else from disk."""
@@ -56,6 +56,16 @@ class DataFile:
         return b"".join(chunks), True
 
 
+def source_name(source: str | Path) -> str:
+    """Return what messages call a file, or ``-``, as text that can be printed and stored."""
+    return "standard input" if str(source) == "-" else printable(str(source))
+
+
+def printable(name: str) -> str:
+    r"""Return a file's name as text that can be printed and stored: bytes that are not UTF-8 become ``\xe9``."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 # detecting -----------------------------------------------------------------------------------------------------------
 
 ENCODINGS = "utf-8, utf-16, cp1252, latin-1, gb18030, cp932, cp1251"
@@ -67,6 +77,16 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_NO_FILES = (
+    "idna",
+    "punycode",
+    "undefined",
+    "unicode-escape",
+    "unicode_escape",
+    "raw-unicode-escape",
+    "raw_unicode_escape",
+)
+"""Codecs of Python that are encodings of text, but not of files."""
 
 # What chardet may choose from. Its full list has relics that win on short texts (MacLatin2 for English with curly
 # quotes), so only encodings that files in use have, each a superset where there are several (gb18030 of GBK, cp932 of
@@ -118,7 +138,29 @@ def detect_encoding(chunks: Chunks) -> Encoding:
 
 def encoding_of(file: DataFile, options: ReadOptions) -> Encoding:
     """Return the encoding that the user gave, else the detected one."""
-    return Encoding(options.encoding) if options.encoding else detect_encoding(file.chunks)
+    return given_encoding(options.encoding, file.head()) if options.encoding else detect_encoding(file.chunks)
+
+
+def given_encoding(name: str, head: bytes) -> Encoding:
+    """Return the encoding that the user names; the byte order of UTF-16 and UTF-32 is detected if no mark tells it.
+
+    Parameters
+    ----------
+    name
+        Any name that Python knows for an encoding of text.
+    head
+        The first bytes of the file.
+    """
+    try:
+        codec = codecs.lookup(name)
+    except (LookupError, ValueError, ImportError):
+        raise DataError(f"unknown encoding {name!r}; for example: {ENCODINGS}") from None
+    if codec.name in _NO_FILES or not getattr(codec, "_is_text_encoding", True):
+        raise DataError(f"found the encoding {name!r}, which no text file has; for example: {ENCODINGS}")
+    if codec.name in ("utf-16", "utf-32") and not head.startswith(tuple(_BYTE_ORDER_MARKS)):
+        is_big = head[0::2].count(0) > head[1::2].count(0)
+        return Encoding(f"{codec.name}-{'be' if is_big else 'le'}")
+    return Encoding(name)
 
 
 def _utf16_without_mark(head: bytes) -> str | None:
@@ -139,7 +181,7 @@ def _can_decode(chunks: Iterable[bytes], name: str) -> bool:
         for chunk in chunks:
             decoder.decode(chunk)
         decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
+    except UnicodeError:
         return False
     return True
 
@@ -153,6 +195,9 @@ def _non_ascii_lines(chunks: Iterable[bytes]) -> bytes:
         for line in whole:
             if not line.isascii():
                 found += line + b"\n"
+        if len(rest) > HEAD_BYTES:  # one long line: do not look at it again and again
+            found += b"" if rest.isascii() else rest
+            rest = b""
         if len(found) >= HEAD_BYTES:
             break
     else:
@@ -207,12 +252,14 @@ def decode_chunks(chunks: Iterable[bytes], encoding: str, where: object, errors:
             text = decoder.decode(chunk)
         except UnicodeDecodeError as error:
             raise _not_in_encoding(where, encoding, position - kept + error.start, line + _lines(error)) from None
+        except UnicodeError:
+            raise _not_in_encoding(where, encoding, position, line) from None
         position += len(chunk)
         line += text.count("\n")
         yield text.removeprefix("\ufeff") if number == 0 else text
     try:
         yield decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise _not_in_encoding(where, encoding, position, line) from None
 
 
@@ -220,7 +267,7 @@ def decode(content: bytes, encoding: str, where: object) -> str:
     """Return the text of bytes in memory; see `decode_chunks`."""
     try:
         return content.decode(encoding).removeprefix("\ufeff")
-    except (UnicodeDecodeError, LookupError):
+    except (UnicodeError, LookupError):
         return "".join(decode_chunks([content], encoding, where))  # which names the byte
 
 
@@ -237,12 +284,17 @@ def _not_in_encoding(where: object, encoding: str, position: int, line: int) -> 
 
 def lines(chunks: Iterable[str]) -> Iterator[str]:
     r"""Yield lines with their ends; only ``\n`` ends one, whatever else str.splitlines takes for an end."""
-    rest = ""
+    held: list[str] = []  # the beginning of a line, in parts: joined once, so that a long line takes linear time
     for chunk in chunks:
-        *whole, rest = (rest + chunk).split("\n")
-        yield from (line + "\n" for line in whole)
-    if rest:
-        yield rest
+        first, end, others = chunk.partition("\n")
+        held.append(first)
+        if end:
+            yield "".join(held) + "\n"
+            *whole, rest = others.split("\n")
+            yield from (line + "\n" for line in whole)
+            held = [rest]
+    if any(held):
+        yield "".join(held)
 
 
 def bare_lines(chunks: Iterable[str]) -> Iterator[str]:

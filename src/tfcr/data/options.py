@@ -25,7 +25,7 @@ class ReadOptions:
     separator
         Character between columns, or its name in SEPARATORS.
     quoting
-        Whether cells may be quoted with double quotes.
+        Whether cells may be quoted with double quotes; if None, the way that gives consistent columns.
     header
         Whether the first row names the columns.
     columns
@@ -51,7 +51,7 @@ class ReadOptions:
     format: str | None = None
     encoding: str | None = None
     separator: str | None = None
-    quoting: bool = True
+    quoting: bool | None = None
     header: bool = True
     columns: int | None = None
     label_files: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from tfcr.data.columns import Columns, choose_columns, joined_text
 from tfcr.data.corpus import STANDARD_INPUT, Corpus, corpus_of_files, opened, with_label_options
 from tfcr.data.datasets.loading import load_dataset
 from tfcr.data.datasets.registry import DATASETS
+from tfcr.data.encoding import source_name
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import table_pieces
 from tfcr.errors import DataError, InputError
@@ -80,8 +81,9 @@ def _pieces_of_files(files: Sequence[str], options: ReadOptions) -> Iterator[tup
     for file in files:
         with opened(file) as place:
             for number, table in enumerate(table_pieces(place, options, file)):
-                columns = choose_columns(table.frame, options, file, labelled=False)
-                how = f"{file}: {table.how}; {columns.described()}" if number == 0 else ""
+                name = source_name(file)
+                columns = choose_columns(table.frame, options, name, labelled=False)
+                how = f"{name}: {table.how}; {columns.described()}" if number == 0 else ""
                 yield replace(table, how=how), columns
 
 

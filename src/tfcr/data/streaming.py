@@ -11,7 +11,9 @@ from tfcr.errors import DataError
 PIECE_BYTES = 1 << 26
 """About how much of a file is parsed at once."""
 PARQUET_ROWS = 100_000
-"""At most how many rows of a large Parquet file are read at once."""
+"""At most how many rows of a Parquet file are read at once."""
+MOST_ROW_BYTES = 1 << 28
+"""A longer row is refused: texts are shorter, and a quote that is never closed makes the rest of a file one cell."""
 
 Cut = Callable[[bytes], int]
 """From bytes that begin with a row to where their last whole row ends; 0 if none does."""
@@ -49,51 +51,58 @@ def row_end(separator: str, *, quoting: bool) -> Cut:
 
 
 def text_pieces(file: DataFile, encoding: str, cut: Cut = line_end) -> Iterator[Piece]:
-    """Yield a text file piece by piece, in constant memory; blank pieces are passed over, an empty file is refused."""
-    lines, held = 0, None
-    for content in _whole_rows(_utf8_slices(file, encoding), cut):
-        if content and not content.isspace():
-            if held is not None:
-                yield Piece(*held, is_last=False)
-            held = content, lines
+    """Yield a text file piece by piece, in constant memory; a file of blank lines is refused."""
+    lines, held, is_blank = 0, None, True
+    for content in whole_rows(file, encoding, cut):
+        if held is not None:
+            yield Piece(*held, is_last=False)
+        held = content, lines
         lines += content.count(b"\n")
-    if held is None:
+        is_blank = is_blank and (not content or content.isspace())
+    if held is None or is_blank:
         raise DataError(f"{file.name} is empty; expected labelled texts")
     yield Piece(*held, is_last=True)
 
 
-def _utf8_slices(file: DataFile, encoding: str) -> Iterator[bytes]:
-    """Yield the text in UTF-8, at most PIECE_BYTES at a time."""
-    for text in decode_chunks(file.chunks(), encoding, file.name):
-        content = text.encode()
-        for start in range(0, len(content), PIECE_BYTES):
-            yield content[start : start + PIECE_BYTES]
-
-
-def _whole_rows(slices: Iterator[bytes], cut: Cut) -> Iterator[bytes]:
-    """Yield whole rows, about PIECE_BYTES of them; what is left at the end comes last."""
+def whole_rows(file: DataFile, encoding: str, cut: Cut = line_end, size: int = 0) -> Iterator[bytes]:
+    """Yield whole rows of a file in UTF-8, about `size` bytes of them, or else PIECE_BYTES; the rest comes last."""
+    size = size or PIECE_BYTES
     held: list[bytes] = []
-    size, enough = 0, PIECE_BYTES
-    for part in slices:
+    lines, n_held, enough = 0, 0, size
+    for part in _utf8_slices(file, encoding, size):
         held.append(part)
-        size += len(part)
-        if size < enough:
+        n_held += len(part)
+        if n_held < enough:
             continue
         content = b"".join(held)
         end = cut(content)
         if end:
             yield content[:end]
-            held, size, enough = [content[end:]], size - end, PIECE_BYTES
+            lines += content.count(b"\n", 0, end)
+            held, n_held, enough = [content[end:]], n_held - end, size
         else:  # one long row: look again when twice as much is here, so that time stays linear
-            held, enough = [content], 2 * enough
-    yield b"".join(held)
+            held, enough = [content], min(2 * enough, MOST_ROW_BYTES + 1)
+        if n_held > MOST_ROW_BYTES and not end:
+            raise _too_long(file, content, lines)
+    if n_held:
+        yield b"".join(held)
 
 
-def row_slices(n_rows: int, file_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield the first row and the number of rows of each piece of a Parquet file.
+def _too_long(file: DataFile, content: bytes, lines_before: int) -> DataError:
+    what = f"{file.name}, line {lines_before + 1}: found a row of more than {MOST_ROW_BYTES >> 20} MB"
+    if content.lstrip().startswith(b"["):
+        return DataError(f"{what}, a JSON list; write one object per line: jq -c '.[]' FILE > FILE.jsonl")
+    return DataError(f"{what}; expected rows of texts. If a quote is never closed, give --quoting none")
 
-    Such a file is about a quarter as large as its text.
-    """
-    pieces = -(-4 * file_bytes // PIECE_BYTES)
-    step = n_rows if pieces == 1 else max(1, min(PARQUET_ROWS, n_rows // pieces))
-    yield from ((start, step) for start in range(0, n_rows, max(1, step)))
+
+def _utf8_slices(file: DataFile, encoding: str, size: int) -> Iterator[bytes]:
+    """Yield the text in UTF-8, at most `size` bytes at a time; the line breaks of old Macs become ours."""
+    head = file.head()
+    old_mac = b"\r" in head and b"\n" not in head
+    for text in decode_chunks(file.chunks(), encoding, file.name):
+        try:
+            content = (text.replace("\r", "\n") if old_mac else text).encode()
+        except UnicodeEncodeError:
+            raise DataError(f"{file.name} holds half of a surrogate pair; expected text in {encoding}") from None
+        for start in range(0, len(content), size):
+            yield content[start : start + size]

@@ -162,7 +162,8 @@ def _import_xlsxwriter() -> Any:
 def _write_xlsx(file: IO[bytes], style: Style) -> Iterator[Write]:
     """Write text as text, never as a formula or a link; rows go to a temporary file, so that memory stays constant."""
     with scratch_folder() as folder:
-        options = {"constant_memory": True, "tmpdir": str(folder), "strings_to_formulas": False, "strings_to_urls": False}
+        as_text = {"strings_to_formulas": False, "strings_to_urls": False}
+        options = {"constant_memory": True, "tmpdir": str(folder), **as_text}
         workbook = _import_xlsxwriter().Workbook(file, options)
         sheet = workbook.add_worksheet("predictions")
         fixed = workbook.add_format({"num_format": f"0.{'0' * DIGITS}"})

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from tests.data.datasets.files import pairs, write_tar
 from tfcr.data import load_dataset
+from tfcr.data.datasets import originals
+from tfcr.data.datasets.originals import news_rows
 from tfcr.errors import DataError
 from tfcr.system import archives
 
@@ -69,3 +71,27 @@ def test_a_copy_with_bare_texts_counts_its_classes_from_0(tmp_path: Path) -> Non
     (tmp_path / "train.csv").write_text("1,a text, with comma\n0,another\n")
     (tmp_path / "classes.txt").write_text("Company\nArtist\n")
     assert pairs(load_dataset("dbpedia", tmp_path)) == [("Artist", "a text, with comma"), ("Company", "another")]
+
+
+@pytest.mark.parametrize("encoding", ["nonsense", "utf-7", "hex", "big5", "idna"])
+def test_xml_in_an_unknown_encoding(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "news.xml").write_text(f'<?xml version="1.0" encoding="{encoding}"?><all><title>a</title></all>')
+    with pytest.raises(DataError, match="news.xml is not valid XML, or is truncated"):
+        list(news_rows(tmp_path / "news.xml"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<title>" + "word " * 9000,
+        '<title a="' + "word " * 90_000,
+        "<a>" * 200,
+        "".join(f"<a{n}/>" for n in range(2000)),
+    ],
+)
+def test_one_huge_element_is_refused(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(originals, "MOST_ARTICLE", 10_000)
+    monkeypatch.setattr(archives, "CHUNK", 1000)
+    (tmp_path / "news.xml").write_text(f"<all>{content}")
+    with pytest.raises(DataError, match="in one place; expected news articles"):
+        list(news_rows(tmp_path / "news.xml"))

@@ -14,7 +14,7 @@ from xml.parsers import expat
 from tfcr.data.datasets.delimited import STARS, class_of
 from tfcr.data.datasets.rows import Row, csv_rows, files_of, mended, text_chunks, text_lines
 from tfcr.data.encoding import bare_lines
-from tfcr.errors import DataError
+from tfcr.errors import DataError, TfcrError
 from tfcr.system.archives import Member, members
 
 # Zhang's sets: train.csv and test.csv of class number and texts ----------------------------------------------------
@@ -66,7 +66,7 @@ def _zhang_form(member: Member) -> _Form:
 def _zhang_label(number: str, names: Sequence[str], first: int, member: Member) -> str:
     digits = number.strip()
     last = first + (len(names) or 99) - 1
-    if not (digits.isascii() and digits.isdigit() and first <= int(digits) <= last):
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10 and first <= int(digits) <= last):
         expected = f"{first} to {last}" + (", a line of classes.txt" if names else "")
         raise DataError(f"{member.where}: found the class {number[:40]!r}; expected {expected}")
     return names[int(digits) - first] if names else f"class {digits}"
@@ -87,7 +87,7 @@ def _review(line: str, where: str) -> Row:
     try:
         record = json.loads(line)
         return Row(class_of(str(record["overall"]), STARS), mended(str(record.get("reviewText") or "")))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         shown = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise DataError(f"{where}: {shown}; expected a JSON object with reviewText and overall") from None
 
@@ -103,38 +103,76 @@ def news_rows(place: Path) -> Iterator[Row]:
             yield Row(article.get("category") or None, text)
 
 
+MOST_ARTICLE = 1 << 24
+"""An article of more characters, or of more fields, is refused."""
+MOST_FIELDS = 1000
+MOST_DEPTH = 100
+
+
 def _articles(member: Member) -> Iterator[dict[str, str]]:
     """Yield the fields of each article: all are siblings, so that a repeated field begins the next article."""
-    done: list[dict[str, str]] = [{}]
+    done: list[dict[str, list[str]]] = [{}]
     opened: list[str] = []
+    size = 0
 
     def start(name: str, attributes: Mapping[str, str]) -> None:
+        nonlocal size
         opened.append(name)
         if name in done[-1]:
             done.append({})
+            size = 0
+        if len(opened) > MOST_DEPTH or len(done[-1]) > MOST_FIELDS:
+            raise _no_article(member)
 
     def text(data: str) -> None:
+        nonlocal size
+        size += len(data)
         if len(opened) > 1:
-            done[-1][opened[-1]] = done[-1].get(opened[-1], "") + data
+            done[-1].setdefault(opened[-1], []).append(data)  # joined once: adding to a string is quadratic
+            if size > MOST_ARTICLE:
+                raise _no_article(member)
 
     def end(name: str) -> None:
         opened.pop()
         if opened:
-            done[-1].setdefault(name, "")
+            done[-1].setdefault(name, [])
 
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler, parser.CharacterDataHandler, parser.EndElementHandler = start, text, end
     parser.EntityDeclHandler = _refuse_entities(member)
+    for _ in _parse(parser, member):
+        yield from map(_joined, done[:-1])
+        del done[:-1]
+    yield from map(_joined, done)
+
+
+def _parse(parser: expat.XMLParserType, member: Member) -> Iterator[None]:
+    """Parse a file chunk by chunk; what is not XML, or not in a known encoding, is refused."""
+    fed = 0
     try:
         for chunk in member.chunks():
             parser.Parse(chunk)
-            yield from done[:-1]
-            del done[:-1]
+            fed += len(chunk)
+            if fed - parser.CurrentByteIndex > MOST_ARTICLE:  # a tag or comment without end is scanned again each time
+                raise _no_article(member)
+            yield
         parser.Parse(b"", True)
-    except expat.ExpatError as error:
+    except TfcrError:
+        raise
+    except (expat.ExpatError, LookupError, ValueError) as error:
         raise DataError(f"{member.where} is not valid XML, or is truncated ({error}); get the file again") from None
-    yield from done
+
+
+def _joined(article: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return {name: "".join(parts) for name, parts in article.items()}
+
+
+def _no_article(member: Member) -> DataError:
+    return DataError(
+        f"{member.where} holds more than {MOST_ARTICLE >> 20} million characters, {MOST_FIELDS} fields or {MOST_DEPTH} "
+        "nested elements in one place; expected news articles: get the file again"
+    )
 
 
 def _refuse_entities(member: Member) -> Callable[..., None]:
