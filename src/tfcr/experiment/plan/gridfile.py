@@ -114,8 +114,13 @@ def _known_keys(row: Any, names: Iterable[str], where: str) -> dict[str, Any]:
     return dict(row)
 
 
+def _key(name: str) -> str:
+    """Return a key as messages show it: in one line."""
+    return name if name.isprintable() else shown(name)
+
+
 def _dataset_of(name: str, row: Any, folder: Path) -> DatasetChoice:
-    where = f"[datasets.{name}]"
+    where = f"[datasets.{_key(name)}]"
     if not isinstance(row, Mapping):
         raise InputError(f"found {shown(row)} for {where}; expected a section with path = …")
     own = ("path", "dataset", "tokenizer")
@@ -131,5 +136,5 @@ def _dataset_of(name: str, row: Any, folder: Path) -> DatasetChoice:
 
 
 def _vectors_of(name: str, row: Any, folder: Path) -> VectorsChoice:
-    known = _known_keys(row, {"path"}, f"[embeddings.{name}]")
+    known = _known_keys(row, {"path"}, f"[embeddings.{_key(name)}]")
     return VectorsChoice(name, str(folder / str(known["path"])) if "path" in known else name)

@@ -134,7 +134,7 @@ def _check_some(request: Request) -> None:
         names = [choice.name for choice in getattr(request, what)]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise InputError(f"found {twice!r} twice among the {what}; give one of them another name: NAME={twice}")
+            raise InputError(f"found {twice!r} twice among the {what}; give one of them another name: NAME=SOURCE")
 
 
 def _check_systems(request: Request) -> None:
@@ -166,7 +166,7 @@ def _check_numbers(request: Request) -> None:
 def check_scheme(name: str, profile: Profile, own: Mapping[str, OwnScheme]) -> None:
     """Raise an error for a scheme that is neither in SCHEMES nor given as code."""
     if name not in own and profile.scheme(name) not in SCHEMES:
-        hint = f" One of your own is given as code: --scheme-from FILE.py:{name}"
+        hint = f" One of your own is given as code: --scheme-from FILE.py:{name if name.isidentifier() else 'FUNCTION'}"
         raise UnknownNameError(unknown_name(name, SCHEMES, "scheme") + hint)
 
 
