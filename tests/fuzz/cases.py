@@ -65,8 +65,11 @@ def _from_json(stored: dict[str, str]) -> bytes:
 
 
 def write_files(folder: Path, files: Files) -> None:
-    """Write the files of a case into an empty folder; a name that the system does not allow is passed over."""
-    for name, content in files.items():
+    """Write the files of a case into an empty folder; a name that the system does not allow is passed over.
+
+    Links come last: nothing is written through one.
+    """
+    for name, content in sorted(files.items(), key=lambda file: file[0].endswith(("@link", "@fifo"))):
         try:
             _write(folder / name, content)
         except (OSError, ValueError):  # a name with NUL or a slash too many, or a file where a folder must be
@@ -77,6 +80,8 @@ def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     kind = path.name.rpartition("@")[2]
     bare = path.with_name(path.name.removesuffix(f"@{kind}"))
+    if os.path.lexists(bare):
+        return
     if kind == "link":
         bare.symlink_to(os.fsdecode(content))
     elif kind == "fifo":

@@ -247,6 +247,7 @@ def _batch(
     for number in numbers:
         _note(state, number, fine, refused, slowest)
         case = make(number)
+        _note(state, number, fine, refused, slowest)  # the clock begins now
         began = time.monotonic()
         verdict = judge(case, folder)
         slowest = max(slowest, time.monotonic() - began)
@@ -389,6 +390,7 @@ def warm_up() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in ("models", "texts"):  # neither uses polars, which must not be used before a fork
             judge(Case(name, TARGETS[name].seeds(Path(folder))[-1]), Path(folder))
+    drawn_cases("texts", "0")  # reads tables of Unicode, which takes seconds
     for module in ("chardet", "fastexcel", "polars", "safetensors", "filelock", "sklearn.linear_model"):
         importlib.import_module(module)
 
