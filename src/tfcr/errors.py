@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 LONGEST_SHOWN = 80
 """Characters of a value that a message shows."""
+LONGEST_REASON = 300
+"""Characters of another library's message that ours quotes."""
 
 
 class TfcrError(Exception):
@@ -104,7 +106,9 @@ def unknown_name(name: object, known: Iterable[str], kind: str) -> str:
     return f"unknown {kind} {shown(name)}; known: {', '.join(names)}.{hint}"
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its type if it has none."""
+def in_one_line(error: BaseException) -> str:
+    """Return what an error says, cut to one line: a library's message may quote a whole file."""
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, TfcrError):
+        return error.strerror
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return lines[0][:LONGEST_REASON] if lines else type(error).__name__

@@ -1,13 +1,12 @@
 """The table of limits, and opening files that are none."""
 
-import io
 import lzma
 import os
 from pathlib import Path
 
 import pytest
 
-from tfcr.system.limits import LIMITS, in_one_line, open_regular, open_unpacked, parse_json, read_regular
+from tfcr.system.limits import LIMITS, open_regular, open_unpacked, parse_json, read_regular
 
 
 def test_every_limit_says_what_it_counts() -> None:
@@ -48,10 +47,3 @@ def test_xz_in_several_streams_and_cut(tmp_path: Path) -> None:
         (tmp_path / "a.xz").write_bytes(whole[:-cut])
         with open_unpacked(tmp_path / "a.xz") as file, pytest.raises(OSError, match="."):
             file.read()
-
-
-def test_an_error_in_one_line() -> None:
-    assert in_one_line(ValueError("a\nb")) == "a"
-    assert in_one_line(KeyError()) == "KeyError"
-    assert in_one_line(OSError(2, "is gone", "file")) == "is gone"
-    assert in_one_line(io.UnsupportedOperation("no")) == "no"

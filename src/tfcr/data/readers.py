@@ -34,9 +34,9 @@ from tfcr.data.isolated import parse_isolated
 from tfcr.data.json_lines import json_cells, read_jsonl
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.streaming import text_pieces
-from tfcr.errors import DataError, MissingExtraError, first_line, look_up, unknown_name
+from tfcr.errors import DataError, MissingExtraError, in_one_line, look_up, unknown_name
 from tfcr.system.archives import Member, members, tar_members
-from tfcr.system.files import is_packed
+from tfcr.system.limits import is_packed
 
 LABEL_MARK = "__label__"
 MOST_WORKBOOK_BYTES = 1 << 28
@@ -198,7 +198,7 @@ def _read_parquet(file: DataFile, options: ReadOptions) -> Iterator[Table]:
     except (ValueError, OSError) as error:
         head = file.head()
         foreign = "" if head.startswith(b"PAR1") else foreign_format(head)
-        reason = foreign or f"cannot be read as Parquet: {first_line(error)}; get the file again"
+        reason = foreign or f"cannot be read as Parquet: {in_one_line(error)}; get the file again"
         raise DataError(f"{file.name} {reason}") from error
 
 
@@ -241,7 +241,7 @@ def _has_fastexcel() -> bool:
 
 
 def _no_workbook(file: DataFile, error: Exception) -> DataError:
-    reason = first_line(error)
+    reason = in_one_line(error)
     return DataError(
         f"{file.name} cannot be read as an Excel workbook: {reason}; open it, and save it again as .xlsx or CSV"
     )

@@ -21,12 +21,11 @@ import polars as pl
 from numpy.typing import NDArray
 from safetensors.numpy import save as dump_tensors
 
-from tfcr.errors import DamagedError, EmbeddingsError, TfcrError, look_up
+from tfcr.errors import DamagedError, EmbeddingsError, TfcrError, in_one_line, look_up
 from tfcr.system.array_codec import Arrays, packed_strings, write_strings
 from tfcr.system.files import write_file, written_beside
 from tfcr.system.limits import (
     UNREADABLE,
-    in_one_line,
     is_packed,
     limit,
     open_regular,

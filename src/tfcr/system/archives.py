@@ -16,11 +16,10 @@ from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
-from tfcr.errors import DataError, TfcrError
+from tfcr.errors import DataError, TfcrError, in_one_line
 from tfcr.system.files import written_beside
 from tfcr.system.limits import (
     UNREADABLE,
-    in_one_line,
     in_words,
     limit,
     most_unpacked,

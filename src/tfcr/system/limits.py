@@ -17,8 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from tfcr.errors import TfcrError
-
 
 class Limit(NamedTuple):
     """The largest number allowed (for a rate, the smallest), its unit, and what it counts."""
@@ -214,10 +212,3 @@ UNREADABLE = (
 
 Catch `TfcrError` before it: some of ours derive from these too.
 """
-
-
-def in_one_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its name."""
-    if isinstance(error, OSError) and error.strerror and not isinstance(error, TfcrError):
-        return error.strerror
-    return str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__

@@ -23,10 +23,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as dump_tensors
 
-from tfcr.errors import ModelError, TfcrWarning
+from tfcr.errors import ModelError, TfcrWarning, in_one_line
 from tfcr.system.array_codec import Arrays, as_json
 from tfcr.system.files import is_temporary, locked, write_file
-from tfcr.system.limits import in_one_line, parse_json, read_regular
+from tfcr.system.limits import parse_json, read_regular
 
 FORMAT = "tfcr-model"
 SCHEMA = 3

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.decision import LINKS, Decision
-from tfcr.errors import DamagedError, InputError, ModelError, look_up
+from tfcr.errors import DamagedError, InputError, ModelError, in_one_line, look_up
 from tfcr.system.array_codec import Arrays
-from tfcr.system.limits import in_one_line
 from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.tokenizers import AnyTokenizer, resolve_tokenizer

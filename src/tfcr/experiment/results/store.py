@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tfcr.decision import Confusion
-from tfcr.errors import ResultsError, look_up, shown
+from tfcr.errors import ResultsError, in_one_line, look_up, shown
 from tfcr.experiment.plan.cells import Cell, Settings
 from tfcr.experiment.plan.corpora import CorpusFacts
 from tfcr.experiment.plan.profiles import resolve_profile
@@ -39,8 +39,6 @@ SILENT = 60.0
 """Seconds without a heartbeat after which a run counts as dead."""
 PATIENCE = 60.0
 """Seconds to wait for another run to finish writing."""
-
-MAX_REASON = 200
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 """What a damaged file raises; SQLite's own messages quote it, and may not be UTF-8."""
 
@@ -209,7 +207,9 @@ class Results:
             names = [column[0] for column in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor]
         except UNREADABLE as error:
-            raise ResultsError(f"{self.path} cannot be read: {_reason(error)}; take a copy, or another file") from error
+            raise ResultsError(
+                f"{self.path} cannot be read: {in_one_line(error)}; take a copy, or another file"
+            ) from error
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -223,8 +223,8 @@ class Results:
                 self._connection.execute("ROLLBACK")
             if isinstance(error, UNREADABLE):
                 raise ResultsError(
-                    f"cannot write to {self.path}: {_reason(error)}; what was finished is kept: fix that (is the disk "
-                    "full?), and run the same command again"
+                    f"cannot write to {self.path}: {in_one_line(error)}; what was finished is kept: fix that "
+                    "(is the disk full?), and run the same command again"
                 ) from error
             raise
 
@@ -377,17 +377,11 @@ def open_results(path: str | Path, *, make: bool = False) -> Results:
         _prepare(connection, file, make)
     except UNREADABLE as error:
         _close(connection)
-        raise ResultsError(f"{file} cannot be used as a file of results: {_reason(error)}") from error
+        raise ResultsError(f"{file} cannot be used as a file of results: {in_one_line(error)}") from error
     except ResultsError:
         _close(connection)
         raise
     return Results(file, connection)
-
-
-def _reason(error: BaseException) -> str:
-    """Return SQLite's message in one line: it may quote the whole schema."""
-    text = " ".join(str(error).split())
-    return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…"
 
 
 def _close(connection: sqlite3.Connection | None) -> None:
