@@ -1,6 +1,7 @@
 """In-domain word2vec, trained by gensim, which is imported only here and only when needed."""
 
 from collections.abc import Callable, Iterator
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,8 @@ def train_word2vec(
 ) -> tuple[list[str], NDArray[np.float32]]:
     """Return the words and their vectors, float32 of shape (n_words, dimensions)."""
     for name, value in {"dimensions": dimensions, "window": window, "epochs": epochs, "min_count": min_count}.items():
-        if value < 1:
-            raise InputError(f"found {name}={value} for word2vec; expected at least 1")
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            raise InputError(f"found {name}={value!r} for word2vec; expected a whole number of at least 1")
 
     from gensim.models import Word2Vec  # noqa: PLC0415
 
