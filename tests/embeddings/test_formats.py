@@ -388,6 +388,7 @@ LIES: dict[str, tuple[str, bytes, str]] = {
         "found no space within 65,536 bytes",
     ),
     "a line without an end": ("v.txt", b"the 1 2 " + b"1" * (1 << 25), "a line of more than 16,777,216 bytes"),
+    "a line far too long": ("v.txt", b"the 1 2\n" + b"w " * 50_000 + b"\n", "line 2: found 100,000 bytes; expected at"),
     "columns of GloVe": ("v.txt", b"the" + b" 1" * 70_000 + b"\n", "announces vectors of 70,000 dimensions"),
 }
 

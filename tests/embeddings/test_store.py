@@ -3,6 +3,7 @@
 import pickle
 from copy import copy, deepcopy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,3 +99,23 @@ def test_sources_that_may_differ_have_different_keys(tmp_path: Path) -> None:
     assert str(one) == str(two)
     assert len({embeddings_key(source) for source in (one, two, one, clone(two), None)}) == 3
     assert embeddings_key(tmp_path / "v.txt") == embeddings_key(str(tmp_path / "v.txt"))
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, None, "3", True, float("nan")])
+@pytest.mark.parametrize("name", ["dimensions", "window", "epochs", "min_count"])
+def test_numbers_that_word2vec_cannot_use(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"found {name}=.* expected a whole number of at least 1"):
+        Embeddings.train(["a b c"], **{name: value})
+
+
+@pytest.mark.parametrize(
+    "vectors", [[[1, 2], [3]], "ab", [["x"], ["y"]], [[1e300], [0]], [[None], [1]], [[10**400], [1]]]
+)
+def test_arrays_that_are_no_vectors(vectors: Any) -> None:
+    with pytest.raises(InputError):
+        Embeddings.from_arrays(["a", "b"], vectors)
+
+
+def test_words_that_are_no_strings() -> None:
+    with pytest.raises(InputError, match="found 1 among the words; expected strings"):
+        Embeddings.from_arrays(["a", 1], [[1], [2]])  # type: ignore[list-item]

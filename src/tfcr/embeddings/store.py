@@ -146,8 +146,14 @@ class Embeddings:
     @classmethod
     def from_arrays(cls, words: Sequence[str], vectors: ArrayLike, *, name: str = "arrays") -> "Embeddings":
         """Make Embeddings from words and their vectors, one row per word."""
-        array = np.array(vectors, np.float32)
+        try:
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+                array = np.array(vectors, np.float32)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise InputError(f"found vectors that are not numbers in rows of one length ({error})") from None
         known = list(words)
+        if other := next((word for word in known if not isinstance(word, str)), None):
+            raise InputError(f"found {other!r} among the words; expected strings")
         if array.ndim != 2 or len(array) != len(known):
             raise InputError(f"found {len(known)} words and vectors of shape {array.shape}; expected one row per word")
         if not np.isfinite(array).all():
