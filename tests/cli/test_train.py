@@ -9,6 +9,8 @@ import pytest
 from tests.cli.runner import Run
 from tests.data.files import write_sheets
 from tfcr import PRESETS, load
+from tfcr.data import ReadOptions
+from tfcr.data.readers import read_table
 
 
 def test_train_saves_a_model_with_a_score_on_its_card(run: Run, data: Path, vectors_file: Path, tmp_path: Path) -> None:
@@ -86,7 +88,8 @@ def test_a_german_ticket_export_needs_no_option_but_the_columns(run: Run, tmp_pa
     assert "the class 'Küche' has 3 documents: 3 folds instead of 5" in result.err
     result = run("predict", tmp_path / "model", export, "-o", tmp_path / "out.csv")
     assert result.status == 0, result.err
-    frame = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
+    assert (tmp_path / "out.csv").read_bytes().decode("cp1252").startswith("Nr;Betreff;")  # as the input is written
+    frame = read_table(tmp_path / "out.csv", ReadOptions()).frame
     assert frame.columns[:4] == ["Nr", "Betreff", "Nachricht", "Warteschlange"]
     right = (frame["predicted"] == frame["Warteschlange"])[:90]
     assert right.sum() >= 85
