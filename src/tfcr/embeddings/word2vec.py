@@ -1,7 +1,6 @@
 """In-domain word2vec, trained by gensim, which is imported only here and only when needed."""
 
 from collections.abc import Callable, Iterator
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
