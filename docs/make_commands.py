@@ -17,9 +17,10 @@ Results go to standard output, progress and notes to standard error. `--json` pr
 done, 2 if the input or the call is wrong (with one line that says what to type next), 130 after Ctrl-C (with one line
 that says what is kept and how to go on).
 
-On a terminal, long work shows one bar with the name of the stage, the percentage and the time left; elsewhere, one line
-per minute. Both are estimates, corrected as the work goes on: the bar never goes backwards, and is full only at the
-end.
+On a terminal, long work shows one bar with the name of the stage, the percentage and the time left; elsewhere, one
+line per minute. Both are estimates, corrected as the work goes on: the bar never goes backwards, and is full only at
+the end.
+
 `tfcr --install-completion` sets up completion in your shell.
 """
 

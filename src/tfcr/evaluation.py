@@ -365,7 +365,7 @@ def expected_stages(
     for model in models:
         if _needs(model) not in known:
             known.add(_needs(model))
-            stages += [(COUNTING, 1 + 0.3 * _million_tokens(corpus)), (VECTORS, _vector_seconds(model, corpus))]
+            stages += [(COUNTING, 2 + 0.3 * _million_tokens(corpus)), (VECTORS, _vector_seconds(model, corpus))]
         stages += [(FIT, _fit_seconds(model, corpus) * (1 - 1 / folds)) for _ in range(folds)]
     return stages
 
@@ -389,7 +389,8 @@ def _fit_seconds(model: TfcrClassifier, corpus: Corpus) -> float:
     rows = [PARTS[name] for name in model.parts if model.embeddings is not None or not PARTS[name].needs_vectors]
     heads = [len(row.strengths) if model.C is None else 1 for row in rows]
     fits = [expected_fits(len(corpus), len(rows), n_heads) for n_heads in heads]
-    return of_words * sum(row.cost * n_fits for row, n_fits in zip(rows, fits, strict=True)) / FITTING
+    # class counts, weights and the word table take some time too
+    return 0.7 + of_words * sum(row.cost * n_fits for row, n_fits in zip(rows, fits, strict=True)) / FITTING
 
 
 def fit_on(model: TfcrClassifier, prepared: Prepared, stages: Stages | None = None) -> TfcrClassifier:

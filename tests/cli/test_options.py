@@ -40,7 +40,7 @@ WRONG: dict[str, tuple[list[object], str]] = {
     "blocks": (["--blocks", "none"], "unknown blocks 'none'"),
     "memory": (["--max-memory", "much"], "found max_memory='much'"),
     "strength": (["-C", -1], "found C=-1.0; expected a number from 1e-09 to 1e+09"),
-    "class weight": (["--class-weight", "x"], "found class_weight='x'"),
+    "class weight": (["--class-weight", "x"], "found --class-weight x; expected balanced or none"),
     "vectors": (["-e", "no.bin"], "no.bin does not exist"),
     "folds": (["--cv", 1], "Invalid value for '--cv'"),
 }
