@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.runner import Run, environment
+from tests.conftest import plain_classifier
 from tfcr.cli import output
 from tfcr.cli.output import progress_bar, standing, time_left
 from tfcr.system.progress import Stages
@@ -116,3 +117,14 @@ def test_the_time_left_in_words() -> None:
         "about 10 min left",
         "about 2 h 5 min left",
     ]
+
+
+def test_labels_and_words_do_not_command_the_terminal(run: Run, tmp_path: Path) -> None:
+    label = "red\x1b]0;owned\x07\x9b31m"
+    plain_classifier(parts=["words"], embeddings=None).fit(["good", "bad"] * 3, [label, "b"] * 3).save(tmp_path / "m")
+    (tmp_path / "data.csv").write_text(f"text,label\ngood,{label}\nbad,b\n")
+    for command in (("explain", tmp_path / "m", "good \x1b[31m"), ("evaluate", tmp_path / "m", tmp_path / "data.csv")):
+        result = run(*command)
+        assert result.status == 0, result.err
+        assert r"red\x1b]0;owned\x07\x9b31m" in result.out
+        assert not set(result.out + result.err) & set("\x1b\x07\x9b")

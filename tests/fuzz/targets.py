@@ -50,6 +50,7 @@ from tfcr.system import download as download_module
 from tfcr.system.archives import members, unpack_one
 from tfcr.system.download import Download, download
 from tfcr.system.files import cache_folder
+from tfcr.system.limits import LIMITS, Limit
 from tfcr.text import documents as documents_module
 from tfcr.text.documents import count_terms
 from tfcr.text.tokenizers import TOKENIZERS, Tokenizer
@@ -824,12 +825,7 @@ def _run_archive(folder: Path) -> None:
         raise refused
 
 
-try:
-    from tfcr.system.limits import LIMITS, Limit
-
-    _SHORT_WINDOW = {"download window": Limit(1, "seconds", "")}
-except ImportError:
-    LIMITS, _SHORT_WINDOW = {}, {}
+_SHORT_WINDOW = {"download window": Limit(1, "seconds", "")}
 
 
 @cache

@@ -17,7 +17,7 @@ import typer
 
 from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, predict, train, warmup, words
 from tfcr.cli.help import Command, wrong_call
-from tfcr.cli.output import note, say_stopped
+from tfcr.cli.output import note, printable, say_stopped
 from tfcr.errors import TfcrError
 
 
@@ -132,7 +132,7 @@ def _show_help(error: Any) -> int:
 
 
 def _refuse(error: object) -> int:
-    print(f"tfcr: {' '.join(str(error).split())}", file=sys.stderr)
+    print(f"tfcr: {printable(' '.join(str(error).split()))}", file=sys.stderr)
     return 2
 
 

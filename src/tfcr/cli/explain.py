@@ -7,7 +7,7 @@ import typer
 
 from tfcr.cli.help import output_option
 from tfcr.cli.options import Json, Model
-from tfcr.cli.output import print_json, print_table
+from tfcr.cli.output import print_json, print_table, printable
 
 if TYPE_CHECKING:
     from tfcr.trained.explain import Explanation
@@ -69,7 +69,7 @@ def print_explanation(explanation: "Explanation", top: int) -> None:
         rows.append((f"({len(rest)} more words)", *(float(sum(w.contributions[n] for w in rest)) for n in order)))
     rows.append(("(no word)", *(float(explanation.baseline[n]) for n in order)))
     rows.append(("score", *(float(explanation.scores[n]) for n in order)))
-    print(f"{explanation.label}\n")
+    print(f"{printable(str(explanation.label))}\n")
     print_table(("adds", *labels), rows)
     if explanation.unknown:
-        print(f"\nnot known: {', '.join(explanation.unknown[:20])}")
+        print(f"\nnot known: {printable(', '.join(explanation.unknown[:20]))}")

@@ -1,6 +1,7 @@
 """What commands print: results to standard output, progress and notes to standard error."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,9 @@ BETWEEN_NOTES = 60.0
 """Seconds between two progress notes if standard error is no terminal."""
 
 
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that a terminal obeys rather than shows, those that turn the direction of writing among them."""
+
 _kept = ["nothing was written; to start over, type the same command again"]
 
 
@@ -23,13 +27,22 @@ def if_stopped(text: str) -> None:
 
 def say_stopped() -> None:
     """Say what is kept after Ctrl-C."""
-    print(f"tfcr: stopped: {_kept[0]}", file=sys.stderr, flush=True)
+    print(f"tfcr: stopped: {printable(_kept[0])}", file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    r"""Return a text with control characters as escapes: a label or a word must not command the terminal.
+
+    >>> printable("red \x1b[31m")
+    'red \\x1b[31m'
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def note(text: str) -> None:
     """Print a note to standard error."""
     for line in text.splitlines():
-        print(f"note: {line}", file=sys.stderr, flush=True)
+        print(f"note: {printable(line)}", file=sys.stderr, flush=True)
 
 
 def print_json(data: Any) -> None:
@@ -48,12 +61,18 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title:
     from rich.text import Text
 
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, title_style="bold")
+    table = Table(
+        title=Text(printable(title)) if title else None,
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        title_style="bold",
+    )
     for number, name in enumerate(columns):
         numeric = all(isinstance(row[number], int | float) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(printable(name)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_cell(cell)) for cell in row))
+        table.add_row(*(Text(printable(_cell(cell))) for cell in row))
     console.print(table)
 
 

@@ -77,7 +77,7 @@ def _default_text(frame: pl.DataFrame, options: ReadOptions, name: str) -> tuple
 def _find(frame: pl.DataFrame, wanted: str, name: str, option: str) -> str:
     if wanted in frame.columns:
         return wanted
-    if wanted.isdigit() and 1 <= int(wanted) <= frame.width:
+    if wanted.isdecimal() and len(wanted) < 10 and 1 <= int(wanted) <= frame.width:
         return frame.columns[int(wanted) - 1]
     same = [column for column in frame.columns if column.lower() == wanted.lower()]
     if len(same) == 1:

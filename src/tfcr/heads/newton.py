@@ -262,7 +262,7 @@ class _Hessian:
         support = self.features.take(rows)
         factor, ease = _kernel_factor(support, 1 / curvature[rows].astype(np.float64))
         duals = cho_solve((factor, True), slope[rows] * ease - scores[rows], check_finite=False)
-        return -support.T @ duals.astype(scores.dtype)
+        return np.asarray(-support.T @ duals.astype(scores.dtype))
 
     def _by_conjugate_gradients(self, curvature: Matrix, right: Matrix) -> Matrix:
         # preconditioned conjugate gradients, one column per output; columns that have converged stop moving
