@@ -22,6 +22,7 @@ from systems import GLOVE, SYSTEMS, vector_file
 from tfcr.errors import look_up
 from tfcr.experiment import Reporter, Request, VectorsChoice, Word2Vec, open_results, run_experiment
 from tfcr.experiment.plan.parsing import parse_dataset, parse_folds, parse_names
+from tfcr.experiment.plan.request import ALL_DOCUMENTS
 from tfcr.warmup import warm_up
 
 DATASETS = {"agnews": 10, "dbpedia": 10, "davidson": 10, "semeval": 10, "20ng": 10, "emoji": 3}
@@ -67,7 +68,7 @@ def requests(asked: argparse.Namespace) -> Iterator[Request]:
             thin=THIN if asked.thin else None,
             folds=folds,
             first_folds=first,
-            sample=sys.maxsize,
+            sample=ALL_DOCUMENTS,
             word2vec=Word2Vec(trained_on="train"),
         )
         if any(system.needs_vectors for system in systems):

@@ -34,6 +34,7 @@ from tfcr import SCHEMES, ClassCounts, Embeddings, TfcrClassifier
 from tfcr.errors import TfcrWarning
 from tfcr.experiment import Reporter, Request, Results, TextSystem, VectorsChoice, open_results, run_experiment
 from tfcr.experiment.plan.parsing import parse_dataset
+from tfcr.experiment.plan.request import ALL_DOCUMENTS
 from tfcr.experiment.results.statistics import corrected_resampled_t, holm
 from tfcr.features.parts import PARTS, Part, vector_blocks
 from tfcr.schemes import Scheme, Weights
@@ -346,7 +347,7 @@ def run_stage(stage: Stage, results: Results) -> dict[Key, float]:
             systems=systems,
             folds=FOLDS,
             first_folds=first,
-            sample=MOST_DOCUMENTS.get(source, sys.maxsize),
+            sample=MOST_DOCUMENTS.get(source, ALL_DOCUMENTS),
         )
         run_experiment(request, results, reporter=reporter)
         found = {result.cell.scheme: result for result in results.cells() if result.cell.dataset == dataset.name}

@@ -162,7 +162,7 @@ def test_predict_to_standard_output(run: Run, model: Path, data: Path) -> None:
 
 def test_a_document_of_ten_megabytes(run: Run, model: Path, tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
-    path.write_text("text\n" + "w0_1 common1 " * 800_000 + "\nw1_1\n")
+    path.write_text("text\n" + "w0_1 common1 " * 769_000 + "\nw1_1\n")
     result = run("predict", model, path, "-o", tmp_path / "out.parquet")
     assert result.status == 0
     assert pl.read_parquet(tmp_path / "out.parquet")["predicted"].to_list()[0] == "class 0"

@@ -225,10 +225,10 @@ def test_mutated_settings_are_refused_or_work(preset: str, saved: dict[str, Path
 
 @pytest.mark.parametrize(
     "labels",
-    [[1, 2**63], [-(2**63), 2**63 - 1], [0.5, 2.0], [False, True], ["a", "b", "ü", "\udc80"]],
+    [[-(2**63), 2**63 - 1], [0.5, 2.0], [False, True], ["a", "b", "ü"]],
 )
 def test_classes_come_back_with_their_type(labels: list[Any]) -> None:
-    classes = np.array(labels, np.uint64 if labels[-1] == 2**63 else None)
+    classes = np.array(labels)
     again = read_classes(json.loads(json.dumps(write_classes(classes))))
     assert again.tolist() == labels
     assert again.dtype == classes.dtype
@@ -241,6 +241,8 @@ def test_classes_come_back_with_their_type(labels: list[Any]) -> None:
         ("text", ["b", "a"]),
         ("text", ["a", "a\0"]),
         ("text", ["a", 1]),
+        ("text", ["a", "\udc80"]),
+        ("integer", [1, 2**63]),
         ("text", [["a"], ["b"]]),
         ("integer", [1, True]),
         ("integer", [0, 2**64]),

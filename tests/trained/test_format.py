@@ -161,7 +161,7 @@ def test_what_a_killed_first_save_left_may_be_replaced(model: TfcrClassifier, tm
     (tmp_path / ".lock").touch()
     model.save(tmp_path)
     names = sorted(path.name.split("-")[0] for path in tmp_path.iterdir())
-    assert names == [".lock", "README.md", "config.json", "counts", "table"]
+    assert names == [".lock", "README.md", "config.json", "counts", "seen", "table"]
 
 
 def test_other_files_in_the_folder_of_a_model_are_kept(model: TfcrClassifier, tmp_path: Path) -> None:
@@ -192,8 +192,8 @@ def test_a_card_that_was_changed_is_kept(model: TfcrClassifier, tmp_path: Path) 
     assert kept.exists()
 
 
-def test_a_label_and_a_name_that_are_not_unicode(vectors: Embeddings, tmp_path: Path) -> None:
-    labels = ["caf\udce9", "tea"] * 2
+def test_a_name_that_is_not_unicode(vectors: Embeddings, tmp_path: Path) -> None:
+    labels = ["coffee", "tea"] * 2
     model = plain_classifier(embeddings=vectors).fit(["common1", "common2"] * 2, labels)
     model.save(tmp_path / os.fsdecode(b"caf\xe9"))
     assert load(tmp_path / os.fsdecode(b"caf\xe9")).classes_.tolist() == sorted(set(labels))

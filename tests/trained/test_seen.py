@@ -48,7 +48,7 @@ def test_they_are_saved_and_read_only_when_asked_for(
     model.save(tmp_path / "a")
     read: list[object] = []
 
-    def counted(folder: Path, file: object) -> Any:
+    def counted(folder: Path, file: str) -> Any:
         read.append(file)
         return read_data(folder, file)
 

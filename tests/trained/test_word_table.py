@@ -287,8 +287,8 @@ def test_a_column_whose_divisor_is_zero_adds_nothing_whatever_the_memory_held(
     """What numpy leaves out of a division keeps what was there before."""
     divide = np.divide
 
-    def into_dirty_memory(sums: Any, divisors: Any, out: Any = None, where: Any = True) -> Any:
-        return divide(sums, divisors, out=np.full_like(sums, 7) if out is None else out, where=where)
+    def into_dirty_memory(sums: Any, divisors: Any, out: Any = None, **rest: Any) -> Any:
+        return divide(sums, divisors, out=np.full_like(sums, 7) if out is None else out, **rest)
 
     monkeypatch.setattr(np, "divide", into_dirty_memory)
     np.testing.assert_allclose(table.decision(counted([[0, 0]], [7])), [[0.25, 2]], rtol=1e-6)

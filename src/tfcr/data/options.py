@@ -7,6 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from tfcr.system.parameters import whole
+
+COLUMNS = whole("columns", 1, 10_000).or_none("to take them from the first row")
+
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -61,6 +65,10 @@ class ReadOptions:
     default_text: tuple[str, ...] = ()
     default_label: str | None = None
     default_classes: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a number of columns that polars would abort the process for."""
+        COLUMNS.check(self.columns)
 
 
 @dataclass(frozen=True)

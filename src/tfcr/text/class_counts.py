@@ -213,7 +213,7 @@ def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
     if labels is None:
         raise InputError("found no labels; expected one for each text: the weights are learned from them")
     if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
-        raise InputError(f"found labels={labels!r}; expected a list with one label for each text")
+        raise InputError(f"found labels={shown(labels)}; expected a list with one label for each text")
     shape = getattr(labels, "shape", (n_documents,))
     if len(shape) != 1:
         raise InputError(f"found labels of shape {shape}; expected one label for each text")
@@ -291,8 +291,6 @@ def _listed(labels: Iterable[Any]) -> Labels | list[Any]:
     """Return the labels as a list, or as an array if they are a series of one plain type."""
     if hasattr(labels, "__array__") and (array := np.asarray(labels)).dtype.kind != "O":
         return array
-    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-        raise InputError(f"found labels={shown(labels)}; expected a list with one label for each text")
     return list(labels)
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.errors import shown
+
 LONGEST = 1_000
 """Characters of a label. One label of a megabyte would make an array of fixed width need a megabyte per document."""
 _EXACT = 2**53
@@ -65,8 +67,8 @@ def label_array(values: Iterable[Any]) -> NDArray[Any]:
         return _numbers_of(labels)
     if len(kinds) > 1:
         names = ", ".join(sorted(type(label).__name__ for label in examples.values()))
-        shown = " and ".join(repr(label) for label in list(examples.values())[:2])
-        raise LabelError(f"found labels of the types {names}, such as {shown}; expected one type")
+        examples_shown = " and ".join(map(shown, list(examples.values())[:2]))
+        raise LabelError(f"found labels of the types {names}, such as {examples_shown}; expected one type")
     return _CHECKS[kinds.pop()](labels) if kinds else np.asarray(labels)
 
 
@@ -75,21 +77,16 @@ def _kind_of(label: Any, number: int) -> str:
         if isinstance(label, types):
             return kind
     raise LabelError(
-        f"label number {number} (counted from 0), {_shown(label)}, is of type {type(label).__name__}; "
+        f"label number {number} (counted from 0), {shown(label)}, is of type {type(label).__name__}; "
         "expected one label for each text, a string, number or boolean"
     )
-
-
-def _shown(label: Any) -> str:
-    text = repr(label)
-    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _texts(labels: Sequence[str]) -> NDArray[Any]:
     for label in set(labels):
         if len(label) > LONGEST:
             raise LabelError(
-                f"found a label of {len(label):,} characters, {_shown(label)}; expected at most {LONGEST:,}: are these "
+                f"found a label of {len(label):,} characters, {shown(label)}; expected at most {LONGEST:,}: are these "
                 "the texts?",
                 as_text=False,
             )
@@ -111,7 +108,7 @@ def fits_integer(label: int) -> bool:
 def _integers(labels: Sequence[int]) -> NDArray[Any]:
     for extreme in (min(labels), max(labels)):
         if not fits_integer(int(extreme)):
-            raise LabelError(f"found the label {_shown(int(extreme))}; expected integers from -2**63 to 2**63 - 1")
+            raise LabelError(f"found the label {shown(int(extreme))}; expected integers from -2**63 to 2**63 - 1")
     return np.asarray(labels, dtype=np.int64)
 
 
@@ -128,7 +125,7 @@ def _numbers_of(labels: Sequence[Any]) -> NDArray[Any]:
     for label in labels:
         if isinstance(label, int | np.integer) and abs(int(label)) > _EXACT:
             raise LabelError(
-                f"found the label {_shown(int(label))} among numbers with a decimal point, which would round it; "
+                f"found the label {shown(int(label))} among numbers with a decimal point, which would round it; "
                 "expected integers only, or numbers up to 2**53"
             )
     return _numbers([float(label) for label in labels])

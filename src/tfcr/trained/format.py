@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as dump_tensors
 
-from tfcr.errors import ModelError, TfcrWarning, in_one_line
+from tfcr.errors import ModelError, TfcrWarning, in_one_line, shown
 from tfcr.system.array_codec import Arrays, as_json
 from tfcr.system.files import is_temporary, locked, write_file
 from tfcr.system.limits import parse_json, read_regular
@@ -250,13 +250,14 @@ def _read_config(folder: Path) -> dict[str, Any]:
             f"{folder} is of schema {schema}, and this tfcr reads up to {SCHEMA}; "
             "update it with: pip install --upgrade tfcr"
         )
+    for file in config["files"].values():
+        if not isinstance(file, str) or not _DATA_FILE.fullmatch(file):  # never follow a path out of the folder
+            raise ModelError(f"{folder} is damaged: {CONFIG} names the file {shown(file)}; save the model again")
     return config
 
 
-def read_data(folder: Path, file: object) -> Arrays:
+def read_data(folder: Path, file: str) -> Arrays:
     """Return the arrays of a data file that the config of a model folder names."""
-    if not isinstance(file, str) or not _DATA_FILE.fullmatch(file):  # never follow a path out of the folder
-        raise ModelError(f"{folder} is damaged: {CONFIG} names the file {file!r}; save the model again")
     try:
         content = read_regular(folder / file, "model file")
     except FileNotFoundError:

@@ -82,7 +82,7 @@ class StoredTexts:
     """The hashes in a model's folder, read when they are needed: prediction does not need them."""
 
     folder: Path
-    file: object
+    file: str
 
     def read(self) -> TrainingTexts | None:
         """Return the hashes; None if the model has been replaced since it was loaded."""

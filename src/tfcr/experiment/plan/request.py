@@ -15,6 +15,8 @@ from tfcr.schemes import SCHEMES
 from tfcr.system.parameters import FOLDS, SEED, check_all, number, whole
 from tfcr.text.tokenizers import TOKENIZERS
 
+ALL_DOCUMENTS = 10**9
+"""A sample so large that nothing is left out."""
 PAPER_SAMPLE = 100_000
 TRAINING_SIZE = whole("training size", 1, 10**9).or_none("for all")
 W2V_SOURCES = {
@@ -146,7 +148,7 @@ def _check_systems(request: Request) -> None:
 
 
 FIRST_FOLDS = whole("first_folds", 1, 10_000).or_none("for all")
-NUMBERS = (FOLDS, whole("sample", 4, 10**9), number("thin", 1e-9, 1).or_none("to keep all"))
+NUMBERS = (FOLDS, whole("sample", 4, ALL_DOCUMENTS), number("thin", 1e-9, 1).or_none("to keep all"))
 """What the numbers of a request may be."""
 
 
