@@ -30,7 +30,7 @@ fuzz: .venv/dev
 	$(BIN)/python -P tests/fuzz/run.py
 
 kill: .venv/dev
-	KILLS=$(or $(KILLS),5) $(BIN)/python -P tests/kill.py
+	KILLS=$(or $(KILLS),30) $(BIN)/python -P tests/kill.py
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py

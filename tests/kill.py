@@ -1,10 +1,11 @@
 """Kill real commands at random moments, and see what is left: ``python -P tests/kill.py [JOB...]``, or ``make kill``.
 
-KILLS (5) is how many times each command is killed, KILL_SEED (0) draws the moments. After each kill the old output or
+KILLS (30) is the number of kills in all, the same for each command, KILL_SEED (0) draws the moments. After each kill the old output or
 the new one must be there, whole; after the next ordinary run, the new one and no file that an undisturbed run would
 not leave. Most kills wait until the command writes, for the first time or a later one; the others come at any moment.
 """
 
+import math
 import os
 import random
 import shutil
@@ -397,8 +398,8 @@ def _clear(place: Place) -> None:
 
 
 def main() -> int:
-    kills, seed = int(os.environ.get("KILLS") or 5), os.environ.get("KILL_SEED") or "0"
-    names = sys.argv[1:] or list(JOBS)
+    names, seed = sys.argv[1:] or list(JOBS), os.environ.get("KILL_SEED") or "0"
+    kills = math.ceil(int(os.environ.get("KILLS") or 30) / len(names))
     with tempfile.TemporaryDirectory(prefix="tfcr-kill-") as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         places = [Path(folder) / str(number) for number in range(len(names))]
         reports = dict(
