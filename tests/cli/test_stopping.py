@@ -64,7 +64,7 @@ def stop(process: "subprocess.Popen[str]") -> list[str]:
     assert "Traceback" not in err
     assert out == ""
     assert _ends(process.pid)
-    return [line for line in err.splitlines() if not line.startswith("note: ")]
+    return [line for line in err.splitlines() if not line.startswith(("note: ", "warning: "))]
 
 
 def _ends(group: int) -> bool:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import re
 import sys
 import zipfile
@@ -190,3 +191,16 @@ def test_texts_with_labels_in_another_file_are_lines_whatever_the_ending(tmp_pat
     (tmp_path / "labels.txt").write_text("pos\nneg\n")
     corpus = read_corpus(tmp_path / "tweets.csv", label_files=(str(tmp_path / "labels.txt"),))
     assert (corpus.texts, corpus.labels) == (["so, so good", "bad"], ["pos", "neg"])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_what_is_no_file_is_refused_by_every_reader(name: str, tmp_path: Path) -> None:
+    options = ReadOptions(format=name)
+    with pytest.raises(DataError, match="x does not exist; expected a data file"):
+        read_table(tmp_path / "x", options)
+    with pytest.raises(DataError, match=f"{os.devnull} is a device; expected a data file or a folder"):
+        read_table(Path(os.devnull), options)
+    (tmp_path / "file").write_text("text,label\na,x\n")
+    place = tmp_path / "file" if name == "folder" else tmp_path
+    with pytest.raises(DataError, match=rf"is a f\w+; expected a f\w+ with --format {name}, or leave that out"):
+        read_table(place, options)

@@ -2,13 +2,15 @@
 
 import gzip
 import io
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from tests.data.datasets.files import pairs as dataset_pairs
 from tests.data.datasets.files import write_founta
-from tfcr.data import Corpus, ReadOptions, load_data, sources
+from tfcr.data import Corpus, ReadOptions, corpus, load_data, sources
 from tfcr.data.sources import load_pieces, load_texts
 from tfcr.errors import DataError, InputError
 
@@ -42,6 +44,21 @@ def test_a_path_then_a_glob_then_a_dataset_then_standard_input(folder: Path, mon
     assert load_data(["[a].csv"]).texts == ["a"]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"text,label\nstdin,x\n")))
     assert load_data(["-"]).texts == ["stdin"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_is_copied_and_keeps_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a shell makes them of <(COMMAND)."""
+    os.mkfifo("pipe.tsv")
+    writer = Thread(target=lambda: Path("pipe.tsv").write_text("text\tlabel\na, b\tx\n"))
+    writer.start()
+    assert load_data(["pipe.tsv"]).texts == ["a, b"]
+    writer.join()
+    monkeypatch.setattr(corpus, "WAIT_FOR_WRITER", 0.0)
+    with pytest.raises(DataError, match="pipe.tsv is a pipe that no program writes to; start that program first"):
+        load_data(["pipe.tsv"])
+    with pytest.raises(DataError, match="found the pipe pipe.tsv among several files; expected it alone"):
+        next(load_pieces(["a.csv", "pipe.tsv"], ReadOptions()))
 
 
 def test_a_glob_is_all_that_match_in_the_order_of_their_names(folder: Path) -> None:

@@ -74,6 +74,29 @@ def test_columns_that_only_some_pieces_have(tmp_path: Path, monkeypatch: pytest.
     assert frame["more"].to_list() == [None, None, None, 1]
 
 
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["{}", '"w"'], ["{}", "w"]),
+        (['"w"', '{"a": 1}'], ["w", '{"a": 1}']),
+        (["[1, null]", '"w"'], ["[1, null]", "w"]),
+        (["1e22", "1.0", '"w"'], ["10000000000000000000000", "1", "w"]),
+        (["true", "1"], ["true", "1"]),
+        (["[1]", "2"], ["[1]", "2"]),
+        (['{"a": [1]}', '{"a": {}}'], ['{"a": [1]}', '{"a": {}}']),
+        (['"\\ud83d"', "1"], ["\ufffd", "1"]),
+        (["1", "2.5"], [1, 2.5]),
+    ],
+)
+def test_cells_of_several_types_become_the_same_in_pieces(
+    cells: list[str], expected: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(f'{{"t": {cell}}}\n' for cell in cells))
+    assert read_table(tmp_path / "a.jsonl", ReadOptions()).frame["t"].to_list() == expected
+    monkeypatch.setattr(streaming, "PIECE_BYTES", 1)
+    assert read_table(tmp_path / "a.jsonl", ReadOptions()).frame["t"].to_list() == expected
+
+
 def test_slices_of_rows() -> None:
     assert row_slices(10, 100, 1000, 99) == [(0, 10)]
     assert row_slices(0, 100, 1000, 99) == []
@@ -106,6 +129,12 @@ MESSY = {
                 '{"text": "a"}',
                 '{"text": "b", "text": "c"}',
                 '{"text": "\\ud83d"}',
+                '{"text": {}}',
+                '{"text": {"a": 1}}',
+                '{"text": [1]}',
+                '{"text": 1e22}',
+                '{"text": 1.0}',
+                '{"text": true, "label": 1}',
                 "[1]",
                 " ",
                 "",
@@ -127,7 +156,7 @@ def rows_or_error(path: Path, options: ReadOptions) -> object:
             frame = read_table(path, options).frame
         except DataError as error:
             return re.sub(r"in pieces|number \d+|line \d+", "", str(error))
-    return frame.select(pl.all().cast(pl.String)).to_dict(as_series=False)
+    return {name: list(map(str, cells)) for name, cells in frame.to_dict(as_series=False).items()}
 
 
 @pytest.mark.parametrize("name", MESSY)

@@ -95,7 +95,7 @@ def plan_all(request: Request) -> list[Planned]:
 
 def assert_refused(result: Result, message: str) -> None:
     assert result.status == 2, result
-    lines = [line for line in result.err.splitlines() if not line.startswith("note: ")]
+    lines = [line for line in result.err.splitlines() if not line.startswith(("note: ", "warning: "))]
     assert len(lines) == 1, result.err
     assert re.search(message, lines[0]), lines[0]
     assert result.out == ""

@@ -17,7 +17,7 @@ import typer
 
 from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, predict, train, warmup, words
 from tfcr.cli.help import Command, wrong_call
-from tfcr.cli.output import note, printable, say_stopped
+from tfcr.cli.output import note, printable, say_stopped, warn
 from tfcr.errors import TfcrError
 
 
@@ -137,4 +137,4 @@ def _refuse(error: object) -> int:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any) -> None:
-    note(str(message))
+    warn(str(message))

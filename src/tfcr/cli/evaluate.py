@@ -17,7 +17,7 @@ from tfcr.cli.options import (
     refuse_given,
     with_options,
 )
-from tfcr.cli.output import note, print_json, print_table, progress_bar
+from tfcr.cli.output import note, print_json, print_table, progress_bar, warn
 
 if TYPE_CHECKING:
     from tfcr.classifier import TfcrClassifier
@@ -104,17 +104,17 @@ def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, di
         stages.begin("predicting")
         result = evaluate_model(model, corpus)
     if result.seen and result.seen.texts:
-        note(_seen_note(result.seen, len(corpus)))
+        warn(_seen_warning(result.seen, len(corpus)))
     return corpus, {path: result}, model.settings.get("class_weight") == "balanced"
 
 
-def _seen_note(seen: "Seen", n_texts: int) -> str:
+def _seen_warning(seen: "Seen", n_texts: int) -> str:
     advice = "give texts that it was not trained on, or cross-validate: tfcr evaluate DATA"
     about = "" if seen.is_exact else "about "
     if seen.texts == n_texts:
-        return f"warning: the model was trained on {about}all {n_texts} of these texts; its score is no news: {advice}"
+        return f"the model was trained on {about}all {n_texts} of these texts; its score is no news: {advice}"
     return (
-        f"warning: the model was trained on {about}{seen.texts} of these {n_texts} texts "
+        f"the model was trained on {about}{seen.texts} of these {n_texts} texts "
         f"({seen.texts / n_texts:.1%}), which flatter its score; {advice}"
     )
 

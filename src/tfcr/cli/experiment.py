@@ -10,7 +10,7 @@ import typer
 
 from tfcr.cli.help import Command, input_option, output_option
 from tfcr.cli.options import Json, with_options
-from tfcr.cli.output import BETWEEN_NOTES, if_stopped, note, print_json, print_table, time_left
+from tfcr.cli.output import BETWEEN_NOTES, if_stopped, note, print_json, print_table, time_left, warn
 
 if TYPE_CHECKING:
     from tfcr.experiment.plan.request import Request
@@ -250,7 +250,7 @@ def _run(request: "Request", results: str, processes: int | None) -> "Outcome":
             opened,
             processes=processes or n_processors(),
             command=f"tfcr {shlex.join(sys.argv[1:])}",
-            reporter=Reporter(note, show),
+            reporter=Reporter(note, show, warn),
         )
 
 

@@ -40,9 +40,18 @@ def printable(text: str) -> str:
 
 
 def note(text: str) -> None:
-    """Print a note to standard error."""
+    """Print to standard error what the user may want to know."""
+    _print_lines("note", text)
+
+
+def warn(text: str) -> None:
+    """Print to standard error what may make the result wrong or misleading."""
+    _print_lines("warning", text)
+
+
+def _print_lines(kind: str, text: str) -> None:
     for line in text.splitlines():
-        print(f"note: {printable(line)}", file=sys.stderr, flush=True)
+        print(f"{kind}: {printable(line)}", file=sys.stderr, flush=True)
 
 
 def print_json(data: Any) -> None:

@@ -1,12 +1,16 @@
 """Labelled texts, and reading them from files: which rows can be used, and what the user is told about the others."""
 
 import math
+import os
+import select
+import shutil
 import sys
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
@@ -29,6 +33,8 @@ from tfcr.errors import DataError
 from tfcr.system.files import scratch_folder
 
 STANDARD_INPUT = "-"
+WAIT_FOR_WRITER = 3.0
+"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -130,18 +136,54 @@ def with_label_options(corpus: Corpus, options: ReadOptions) -> Corpus:
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[Path]:
-    """Give a path to read from; standard input is written to a temporary file first."""
-    if str(path) != STANDARD_INPUT:
+    """Give a path to read from; standard input and pipes, which can be read once, are written to a temporary file."""
+    if str(path) != STANDARD_INPUT and not is_pipe(path):
         yield Path(path)
         return
-    if sys.stdin is None:
+    if sys.stdin is None and str(path) == STANDARD_INPUT:
         raise DataError("standard input is closed; expected data: give a file, or pipe it in")
     with scratch_folder() as folder:
-        copy = folder / "standard input"
-        with copy.open("wb") as file:
-            while chunk := sys.stdin.buffer.read(1 << 20):
-                file.write(chunk)
+        # the copy of a pipe keeps its name: the ending tells the format
+        copy = folder / ("standard input" if str(path) == STANDARD_INPUT else Path(path).name)
+        pipe = nullcontext(sys.stdin.buffer) if str(path) == STANDARD_INPUT else _open_pipe(path)
+        with pipe as source, copy.open("wb") as file:
+            shutil.copyfileobj(source, file, 1 << 20)
         yield copy
+
+
+def is_pipe(path: str | Path) -> bool:
+    """Return whether a path is a named pipe, or one that a shell makes of ``<(COMMAND)``."""
+    try:
+        return Path(path).is_fifo()
+    except (OSError, ValueError):
+        return False
+
+
+def _open_pipe(path: str | Path) -> IO[bytes]:
+    """Open a pipe; one that no program writes to is refused after some seconds, instead of waiting for ever."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    pipe = open(handle, "rb")  # noqa: PTH123, SIM115 - a handle; the caller closes it
+    ends = time.monotonic() + WAIT_FOR_WRITER
+    while not _has_writer(handle):
+        if time.monotonic() > ends:
+            pipe.close()
+            raise DataError(f"{source_name(path)} is a pipe that no program writes to; start that program first")
+        time.sleep(0.01)
+    os.set_blocking(handle, True)
+    return pipe
+
+
+def _has_writer(handle: int) -> bool:
+    """Return whether there is a program at the other end of a pipe, or was one: poll reports its end too."""
+    watch = select.poll()
+    watch.register(handle, select.POLLIN)
+    if watch.poll(0):
+        return True
+    try:
+        os.read(handle, 1)
+    except BlockingIOError:  # it is there, and has not written yet
+        return True
+    return False
 
 
 def _with_labels(table: Table, file: Path, options: ReadOptions) -> Table:

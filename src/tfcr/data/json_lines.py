@@ -1,8 +1,10 @@
 """JSON: one object per line, or a list of objects."""
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -91,10 +93,10 @@ def _frame(piece: Piece, name: str, *, is_list: bool) -> pl.DataFrame:
     names = dict.fromkeys(key for record in records for key in record)
     if not names:
         return pl.read_ndjson(b"{}\n" * len(records)) if records else pl.DataFrame()
-    return pl.DataFrame([_series(key, [record.get(key) for record in records]) for key in names])
+    return pl.DataFrame([json_series(key, [record.get(key) for record in records]) for key in names])
 
 
-def _series(name: str, cells: list[Any]) -> pl.Series:
+def json_series(name: str, cells: list[Any]) -> pl.Series:
     """Return a column of JSON; cells of types that polars cannot unite become text."""
     kinds = {type(cell) for cell in cells} - {type(None)}
     try:
@@ -104,8 +106,27 @@ def _series(name: str, cells: list[Any]) -> pl.Series:
             return pl.Series(name, cells, strict=True)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         pass
-    text = [cell if cell is None or isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) for cell in cells]
-    return pl.Series(name, text, pl.String)
+    text = [cell if cell is None or isinstance(cell, str) else _json_text(cell) for cell in cells]
+    try:
+        return pl.Series(name, text, pl.String)
+    except UnicodeEncodeError:  # half of a surrogate pair, as in `_whole_characters`
+        text = [cell and cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for cell in text]
+        return pl.Series(name, text, pl.String)
+
+
+def _json_text(value: Any) -> str:
+    """Return a value as JSON, with numbers as polars writes them, which reads most files: 1e3 and 1000.0 as 1000.
+
+    >>> _json_text({"a": [1e22, 0.5, None], "b": {}})
+    '{"a": [10000000000000000000000, 0.5, null], "b": {}}'
+    """
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_json_text(key)}: {_json_text(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_json_text, value)) + "]"
+    if isinstance(value, float) and math.isfinite(value):
+        return format(Decimal(repr(value)), "f").removesuffix(".0")
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _has_plain_objects(content: bytes) -> bool:

@@ -31,12 +31,12 @@ from tfcr.data.encoding import (
 )
 from tfcr.data.foreign import OLE, check_parquet, check_zip, foreign_format, is_xlsx
 from tfcr.data.isolated import parse_isolated
-from tfcr.data.json_lines import json_cells, read_jsonl
+from tfcr.data.json_lines import json_cells, json_series, read_jsonl
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.streaming import text_pieces
 from tfcr.errors import DataError, MissingExtraError, in_one_line, look_up, unknown_name
 from tfcr.system.archives import Member, members, tar_members
-from tfcr.system.limits import is_packed
+from tfcr.system.limits import is_packed, kind_of
 
 LABEL_MARK = "__label__"
 MOST_WORKBOOK_BYTES = 1 << 28
@@ -82,7 +82,34 @@ def read_table(path: Path, options: ReadOptions, name: str = "") -> Table:
     """Read a whole file or folder."""
     tables = list(table_pieces(path, options, name))
     frames = [table.frame for table in tables]
-    return replace(tables[0], frame=frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed"))
+    if len(frames) == 1:
+        return tables[0]
+    exact = READERS[tables[0].format].cells
+    if exact is None:
+        return replace(tables[0], frame=pl.concat(frames, how="diagonal_relaxed"))
+    columns = dict.fromkeys(column for frame in frames for column in frame.columns)
+    mixed = {column: pl.lit(None) for column in columns if not _same_types(frames, column)}
+    held = [frame.with_columns(**{name: mixed[name] for name in frame.columns if name in mixed}) for frame in frames]
+    again = [json_series(column, exact(DataFile(path, name), options, column)) for column in mixed]
+    return replace(tables[0], frame=pl.concat(held, how="diagonal_relaxed").with_columns(again))
+
+
+def _same_types(frames: Sequence[pl.DataFrame], column: str) -> bool:
+    """Return whether a column has types in all pieces that polars unites as if the file were read whole.
+
+    A column with text in one piece and numbers, lists or objects in another has not: {"a": 1} would become {1}.
+    """
+    parts = [frame.select(column) for frame in frames if column in frame.columns]
+    types = {part.dtypes[0] for part in parts} - {pl.Null()}
+    if len(types) <= 1 or all(kind.is_numeric() for kind in types):
+        return True
+    if not all(kind.is_nested() for kind in types):
+        return False
+    try:
+        pl.concat(parts, how="vertical_relaxed")
+    except pl.exceptions.PolarsError:
+        return False
+    return True
 
 
 def table_pieces(path: Path, options: ReadOptions, name: str = "") -> Iterator[Table]:
@@ -105,10 +132,7 @@ def table_pieces(path: Path, options: ReadOptions, name: str = "") -> Iterator[T
 
 
 def _pieces_of(file: DataFile, options: ReadOptions) -> Iterator[Table]:
-    if not file.path.exists():
-        raise DataError(
-            f"{file.name} does not exist; expected a data file, a folder, or a dataset's name (tfcr datasets list)"
-        )
+    _check_place(file, options.format)
     format_name = options.format or detect_format(file, options)
     reader = look_up(READERS, format_name, "data format")
     if options.sheet is not None and format_name != "xlsx":
@@ -122,6 +146,22 @@ def _pieces_of(file: DataFile, options: ReadOptions) -> Iterator[Table]:
             yield replace(table, format=format_name)
     if not found:
         raise DataError(f"{file.name} holds no rows; expected texts")
+
+
+def _check_place(file: DataFile, format_name: str | None) -> None:
+    """Refuse what no reader can read: a path that leads nowhere, a device, a folder where a file is expected."""
+    try:
+        kind = kind_of(file.path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataError(
+            f"{file.name} does not exist; expected a data file, a folder, or a dataset's name (tfcr datasets list)"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read {file.name}: {in_one_line(error)}") from error
+    if kind not in ("a file", "a folder"):
+        raise DataError(f"{file.name} is {kind}; expected a data file or a folder")
+    if format_name in READERS and kind != (expected := "a folder" if format_name == "folder" else "a file"):
+        raise DataError(f"{file.name} is {kind}; expected {expected} with --format {format_name}, or leave that out")
 
 
 def detect_format(file: DataFile, options: ReadOptions) -> str:

@@ -26,6 +26,7 @@ from tfcr.system.array_codec import Arrays, packed_strings, write_strings
 from tfcr.system.files import write_file, written_beside
 from tfcr.system.limits import (
     UNREADABLE,
+    is_from_system,
     is_packed,
     limit,
     open_regular,
@@ -141,9 +142,11 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except TfcrError:
         raise
-    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
-        raise EmbeddingsError(f"cannot read {error.filename or path}: {error.strerror or error}") from error
     except (*UNREADABLE, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        if is_from_system(error):
+            raise EmbeddingsError(
+                f"cannot read {getattr(error, 'filename', '') or path}: {in_one_line(error)}"
+            ) from error
         raise EmbeddingsError(f"{path} is truncated or damaged ({in_one_line(error)}); get the file again") from error
 
 

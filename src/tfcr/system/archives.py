@@ -21,6 +21,7 @@ from tfcr.system.files import written_beside
 from tfcr.system.limits import (
     UNREADABLE,
     in_words,
+    is_from_system,
     limit,
     most_unpacked,
     open_regular,
@@ -41,9 +42,9 @@ def _naming(where: Path | str, what: str) -> Iterator[None]:
         yield
     except TfcrError:
         raise
-    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
-        raise DataError(f"cannot read {where}: {error.strerror or error}") from error
     except DAMAGED as error:
+        if is_from_system(error):
+            raise DataError(f"cannot read {where}: {in_one_line(error)}") from error
         raise DataError(f"{where} is truncated or {what} ({in_one_line(error)}); get the file again") from error
 
 

@@ -68,6 +68,7 @@ def in_words(size: int) -> str:
 
 
 _KINDS = {
+    stat.S_IFREG: "a file",
     stat.S_IFIFO: "a pipe",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
@@ -76,13 +77,22 @@ _KINDS = {
 }
 
 
+def kind_of(path: Path) -> str:
+    """Return what a path leads to: ``a file``, ``a folder``, ``a pipe``, …; raise OSError if to nothing."""
+    return _kind(path.stat().st_mode)
+
+
+def _kind(mode: int) -> str:
+    return _KINDS.get(stat.S_IFMT(mode), "no file")
+
+
 def open_regular(path: Path) -> IO[bytes]:
     """Open a file for reading; raise OSError for a pipe, device or folder, without waiting for a writer."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, f"it is {_KINDS.get(stat.S_IFMT(mode), 'no file')}; expected a file", str(path))
+            raise OSError(errno.EINVAL, f"it is {_kind(mode)}; expected a file", str(path))
         return open(handle, "rb")  # noqa: PTH123 - a handle, not a path
     except BaseException:
         os.close(handle)
@@ -202,6 +212,11 @@ _PACKERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\0": _XzFile,
 }
+
+
+def is_from_system(error: BaseException) -> bool:
+    """Return whether the operating system refuses a file, or there is none; an unpacker's OSError has no number."""
+    return isinstance(error, OSError) and error.errno is not None
 
 
 UNREADABLE = (

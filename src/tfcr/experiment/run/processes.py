@@ -46,6 +46,7 @@ class Note:
 
     text: str
     about: str
+    is_warning: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def events_of(task: Task) -> Iterator[Any]:
 def _as_note(warning: Warning | str) -> Note:
     text = str(warning)
     # the figures differ from fold to fold, but the first note says enough
-    return Note(text, re.sub(r"\d+", "", text) if isinstance(warning, CorpusWarning) else text)
+    return Note(text, re.sub(r"\d+", "", text) if isinstance(warning, CorpusWarning) else text, is_warning=True)
 
 
 class Pool(Protocol):

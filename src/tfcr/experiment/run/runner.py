@@ -41,17 +41,22 @@ class Outcome:
 
 @dataclass
 class Reporter:
-    """Where notes and progress go; each note is passed on once."""
+    """Where notes, progress and warnings go; each note and warning is passed on once."""
 
     on_note: Callable[[str], None] = lambda text: None
     on_progress: Callable[[RunProgress], None] = lambda progress: None
+    on_warning: Callable[[str], None] = lambda text: None
     _noted: set[str] = field(default_factory=set)
 
-    def note(self, text: str, about: str = "") -> None:
-        """Pass on a note, unless it or one about the same was passed on before."""
-        if (about or text) not in self._noted:
-            self._noted.add(about or text)
-            self.on_note(text)
+    def note(self, text: str) -> None:
+        """Pass on a note, unless it was passed on before."""
+        self.pass_on(Note(text, text))
+
+    def pass_on(self, note: Note) -> None:
+        """Pass on a note or warning, unless one about the same was passed on before."""
+        if note.about not in self._noted:
+            self._noted.add(note.about)
+            (self.on_warning if note.is_warning else self.on_note)(note.text)
 
     def doing(self, what: str) -> None:
         """Report what is being done before there are folds to count."""
@@ -161,7 +166,7 @@ def _all_of(tasks: Sequence[Task], pool: Pool, reporter: Reporter) -> list[Any]:
             pool.give(waiting.pop(0))
         for event in pool.events():
             if isinstance(event, Note):
-                reporter.note(event.text, event.about)
+                reporter.pass_on(event)
             elif not isinstance(event, Finished):
                 found[event[0]] = event[1]
     return [found[number] for number in range(len(tasks))]
@@ -237,7 +242,7 @@ def _run_folds(work: _Work, run: Run, pool: Pool, reporter: Reporter) -> None:
             time.sleep(WAITING)
         for event in pool.events():
             if isinstance(event, Note):
-                reporter.note(event.text, event.about)
+                reporter.pass_on(event)
             elif not isinstance(event, Finished):
                 key, result = event
                 cell = work.add(key, result.fold)
