@@ -69,7 +69,7 @@ def test_texts_of_files_with_other_columns(folder: Path) -> None:
         ([{"text": "a", "label": "x", "tweet": None, "class": None}], ("text",)),
         ([{"text": None, "label": None, "tweet": "b", "class": "y"}], ("tweet",)),
     ]
-    with pytest.raises(DataError, match="found standard input among several files"):
+    with pytest.raises(DataError, match="found standard input or a pipe among several files"):
         list(load_pieces(["a.csv", "-"], OPTIONS))
 
 
