@@ -224,7 +224,7 @@ def test_an_array_that_needs_pickle_is_refused(tmp_path: Path) -> None:
     [
         (np.ones((2, 2)), None, "has no word list beside it; expected n.txt"),
         (np.ones((2, 2)), "a\n", "holds 2 vectors and its word list 1 words"),
-        (np.ones(2), "a\nb\n", r"\(2,\)"),
+        (np.ones(2), "a\nb\n", r"\(2,\).*; expected an array of two dimensions"),
         (np.ones((2, 0)), "a\nb\n", "holds vectors of no dimensions; expected one or more"),
         (np.full((2, 2), np.nan), "a\nb\n", "row 1: the vector of 'a' holds NaN"),
     ],
