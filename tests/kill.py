@@ -1,8 +1,9 @@
 """Kill real commands at random moments, and see what is left: ``python -P tests/kill.py [JOB...]``, or ``make kill``.
 
-KILLS (30) is the number of kills in all, the same for each command, KILL_SEED (0) draws the moments. After each kill the old output or
-the new one must be there, whole; after the next ordinary run, the new one and no file that an undisturbed run would
-not leave. Most kills wait until the command writes, for the first time or a later one; the others come at any moment.
+KILLS (30) is the number of kills in all, the same for each command, KILL_SEED (0) draws the moments. After each kill
+the old output or the new one must be there, whole; after the next ordinary run, the new one and no file that an
+undisturbed run would not leave. Most kills wait until the command writes, for the first time or a later one; the others
+come at any moment.
 """
 
 import math

@@ -98,6 +98,19 @@ def test_a_corpus_is_warned_of_once(corpus: Corpus) -> None:
         assert "of the tokens" in messages[1]
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_labels_may_be_any_numbers(grouped: bool, corpus: Corpus, vectors: Embeddings) -> None:
+    """scikit-learn takes labels such as 0.5 for a regression."""
+    names = sorted(set(corpus.labels))
+    numbers = [names.index(label) + 0.5 for label in corpus.labels]
+    corpus = replace(corpus, groups=list(range(len(numbers))) if grouped else None)
+    plain = cross_validate(plain_classifier(embeddings=vectors), corpus, folds=3)
+    found = cross_validate(plain_classifier(embeddings=vectors), replace(corpus, labels=numbers), folds=3)
+    assert found.fold_scores == plain.fold_scores
+    assert [score.f1 for score in found.per_class()] == [score.f1 for score in plain.per_class()]
+    assert [score.label for score in found.per_class()] == [place + 0.5 for place in range(len(names))]
+
+
 def test_the_most_frequent_class_is_the_bar_to_pass() -> None:
     labels = np.array(list("aaaabb"))
     folds = np.array([0, 0, 1, 1, 0, 1])

@@ -102,7 +102,11 @@ class Evaluation:
     def per_class(self) -> list[ClassScore]:
         """Return precision, recall and F1 of each class, all predictions taken together."""
         classes = np.unique(self.labels)
-        columns = precision_recall_fscore_support(self.labels, self.predicted, labels=classes, zero_division=0)
+        # as numbers of classes: scikit-learn takes labels such as 0.5 for a regression
+        known, numbers = np.unique(np.concatenate([self.labels, self.predicted]), return_inverse=True)
+        truth, predicted = numbers[: len(self.labels)], numbers[len(self.labels) :]
+        shown = np.searchsorted(known, classes)
+        columns = precision_recall_fscore_support(truth, predicted, labels=shown, zero_division=0)
         rows = zip(classes.tolist(), *(column.tolist() for column in columns), strict=True)
         return [ClassScore(label, p, r, f1, int(n)) for label, p, r, f1, n in rows]
 
@@ -299,15 +303,16 @@ def splits(
     FOLDS.check(folds)
     SEED.check(seed)
     places = np.arange(len(labels))
+    classes = np.unique(labels, return_inverse=True)[1]  # scikit-learn takes labels such as 0.5 for a regression
     if groups is None:
-        yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(places, labels)
+        yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(places, classes)
         return
     if len(set(groups)) < folds:
         raise InputError(
             f"found {len(set(groups))} groups for {folds} folds; expected at least as many groups as folds"
         )
     numbers = np.unique([str(group) for group in groups], return_inverse=True)[1]
-    yield from StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(places, labels, numbers)
+    yield from StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(places, classes, numbers)
 
 
 def compare(

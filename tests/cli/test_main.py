@@ -1,6 +1,8 @@
 """The entry point: exit status, signals, pipes, and what each kind of bad input gets."""
 
 import io
+import json
+import os
 import shlex
 import signal
 import subprocess
@@ -102,7 +104,8 @@ REFUSED: dict[str, tuple[Callable[[Path], list[object]], str]] = {
         lambda t: ["embeddings", "train", t / "none.csv", "-o", t / "no" / "v.vec"],
         "does not exist; make it first: mkdir -p",
     ),
-    "command that is none": (lambda t: ["trian"], "No such command"),
+    "command that is none": (lambda t: ["trian"], "No such command 'trian'. Did you mean 'train'? See: tfcr --help"),
+    "command of a group": (lambda t: ["embeddings", "show"], "'show'; known: list, fetch, info, convert, train; see: "),
     "number that is none": (lambda t: ["evaluate", "x", "--cv", "ten"], "Invalid value for '--cv'"),
     "no model folder": (lambda t: ["predict", t / "no", t / "a.csv"], "does not exist; expected a model's folder"),
     "seed": (lambda t: ["evaluate", "pydocs", "--seed", "-1"], "'--seed'"),
@@ -221,6 +224,47 @@ def test_closed_streams(
     assert "Exception ignored" not in result.stderr
     if "-o" in command:
         assert len((tmp_path / "out.csv").read_text().splitlines()) == 121  # and no other file got its number
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("output", ["-o out.xlsx", "-o out.parquet", "-o out.csv", "> rows.csv", "--json > rows.jsonl"])
+def test_a_disk_that_takes_only_a_part(output: str, unbuffered: str, model: Path, data: Path, tmp_path: Path) -> None:
+    """Without a buffer, Python reports nothing when less is written than given."""
+    typed = f"predict {shlex.quote(str(model))} {shlex.quote(str(data))} {output}"
+    line = f"ulimit -f 2; {shlex.quote(sys.executable)} -m tfcr.cli {typed}"
+    result = subprocess.run(
+        ["bash", "-c", line],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environment(), "PYTHONUNBUFFERED": unbuffered},
+        cwd=tmp_path,
+    )
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.splitlines()[-1].startswith("tfcr: cannot read or write")
+    assert "File too large" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not [path.name for path in tmp_path.iterdir() if "out" in path.name]
+
+
+def test_a_pipe_of_the_shell(model: Path, data: Path, tmp_path: Path) -> None:
+    command = f"'{sys.executable}' -m tfcr.cli evaluate '{model}' <(cat '{data}') --json"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=environment())
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)
+    os.mkfifo(tmp_path / "pipe.csv")
+    command = f"'{sys.executable}' -m tfcr.cli predict '{model}' pipe.csv -o out.csv"
+    result = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
+        cwd=tmp_path,
+        timeout=60,
+    )
+    assert result.returncode == 2
+    assert "pipe.csv is a pipe; expected a file, or standard input: give - instead, and < pipe.csv" in result.stderr
 
 
 def test_standard_input(data: Path) -> None:

@@ -96,6 +96,17 @@ def test_a_german_ticket_export_needs_no_option_but_the_columns(run: Run, tmp_pa
     assert "Grüße,\r\nTicket 0; danke für „Hilfe“ – Der Drucker druckt nicht" in frame["Nachricht"].to_list()
 
 
+def test_labels_that_are_numbers_are_shown_as_they_are(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "years.csv"
+    path.write_text(
+        "text,label\n" + "".join(f"words of {year} {n},{year}\n" for year in (2024, 2025) for n in range(9))
+    )
+    for command in (["train", path, "-o", tmp_path / "m", "--no-cv"], ["evaluate", path, "--cv", 2]):
+        result = run(*command, "--preset", "fast")
+        assert "\n2024  " in result.out
+    assert "\n2024  " in run("words", path, "--top", 1).out
+
+
 def test_an_excel_workbook_to_the_end(run: Run, tmp_path: Path) -> None:
     topics = {7: "the printer does not print", 8: "please reset my password", 9: "the network is slow"}
     rows = [[number, f"{topics[7 + number % 3]}, ticket {number}", 7 + number % 3] for number in range(60)]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.data.files import pairs, write_csv
@@ -41,6 +42,20 @@ def test_joined_columns_skip_what_is_empty(tmp_path: Path) -> None:
 def test_one_column_cannot_be_both(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the column 'text' is named for both text and label"):
         read_corpus(write_csv(tmp_path), text=("text",), label="text")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("a.xlsx", "If the texts are on another sheet, give --sheet NAME"), ("a.json", "Write one JSON object per text")],
+)
+def test_one_column_gets_a_hint_that_fits_the_format(name: str, hint: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if name == "a.json":
+        path.write_text('{"data": [{"text": "good film", "label": "x"}]}')
+    else:
+        pl.DataFrame({"about": ["Export 2024"]}).write_excel(path)
+    with pytest.raises(DataError, match=f"found one column, '(about|data)'; expected texts and labels. {hint}"):
+        read_corpus(path)
 
 
 def test_a_file_without_columns_is_told_of_lines(tmp_path: Path) -> None:

@@ -15,9 +15,18 @@ def test_rows_left_out_are_counted(tmp_path: Path) -> None:
     path.write_text("text,label\na b,x\n,x\nc d, \n  ,\na b,x\ne f,y\n")
     corpus = read_corpus(path)
     assert corpus.rows == [1, 5, 6]
-    assert "2 of 6 rows have no text and are left out (row 2, 4)" in corpus.notes
-    assert "2 of 6 rows have no label and are left out (row 3, 4)" in corpus.notes
+    assert "1 of 6 rows have no text and are left out (row 2)" in corpus.notes
+    assert "1 of 6 rows have no label and are left out (row 3)" in corpus.notes
     assert any(note.startswith("1 rows repeat the text and label") for note in corpus.notes)
+
+
+def test_rows_without_anything_are_counted_once(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\na,x\n,\nb,\n,y\nb,y\n")
+    assert [line for line in read_corpus(tmp_path / "a.csv").notes if "left out" in line] == [
+        "1 of 5 rows have no text and are left out (row 4)",
+        "1 of 5 rows have no label and are left out (row 3)",
+        "1 of 5 rows have no text and no label and are left out (row 2)",
+    ]
 
 
 def test_labels_keep_their_type(tmp_path: Path) -> None:

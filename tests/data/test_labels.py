@@ -180,6 +180,17 @@ def test_maps_of_numbers_and_in_python(tmp_path: Path) -> None:
     assert corpus.labels == ["X", "X", "3"]
 
 
+def test_a_map_names_every_spelling_if_spellings_are_merged(tmp_path: Path) -> None:
+    path = csv_file(tmp_path, "SciTech", "scitech", " SCITECH", "World", "Drop", "drop")
+    known = {"Scitech": "Tech", "drop": "", "nowhere": "x"}
+    corpus = read_corpus(path, label_map=known, merge_labels=True)
+    assert corpus.labels == ["Tech", "Tech", "Tech", "World"]
+    assert "the map names labels that do not occur: 'nowhere'" in corpus.notes
+    assert read_corpus(path, label_map={"SciTech": "Tech"}).labels[:3] == ["Tech", "scitech", "SCITECH"]
+    disagreeing = read_corpus(path, label_map={"SciTech": "a", "scitech": "b"}, merge_labels=True)
+    assert disagreeing.labels[:3] == ["a", "b", "SCITECH"]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

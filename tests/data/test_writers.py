@@ -48,6 +48,8 @@ def test_standard_output(name: str, capfdbinary: pytest.CaptureFixture[bytes], t
 
 def test_targets_that_cannot_be_written(tmp_path: Path) -> None:
     check_target(None)
+    with pytest.raises(DataError, match=r"found - as the file to write, which has no ending; expected one of \.csv, "):
+        check_target("-")
     with pytest.raises(UnknownNameError, match="unknown format to write 'txt'; known: csv, tsv, jsonl, parquet"):
         check_target(str(tmp_path / "a.txt"))
     with pytest.raises(DataError, match="none does not exist; make it first: mkdir -p"):

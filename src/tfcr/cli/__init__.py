@@ -101,7 +101,8 @@ def _open_streams() -> None:
 
     A closed standard output refuses whatever is written, so that no result is lost without a word; its number must not
     go to the next file that is opened. Half of a surrogate pair, as in the name of a file that is not UTF-8, is printed
-    as an escape.
+    as an escape. Unbuffered streams (PYTHONUNBUFFERED) get a buffer that is flushed at every line: without one, Python
+    drops the rest of what a full disk takes only in part.
     """
     if sys.stdout is None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
@@ -110,6 +111,10 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.RawIOBase):
+        encoding, raw = sys.stdout.encoding, sys.stdout.detach()
+        buffered = io.BufferedWriter(raw)
+        sys.stdout = io.TextIOWrapper(buffered, encoding, "backslashreplace", line_buffering=True)
 
 
 def _drop_output() -> None:

@@ -174,7 +174,7 @@ def _print(results: "dict[str, Evaluation]", kind: str) -> None:
 
     if len(results) == 1:
         result = next(iter(results.values()))
-        rows = [(s.label, s.precision, s.recall, s.f1, s.documents) for s in result.per_class()]
+        rows = [(str(s.label), s.precision, s.recall, s.f1, s.documents) for s in result.per_class()]
         print_table(("class", "precision", "recall", "F1", "documents"), rows)
         print()
     first = next(iter(results.values()))

@@ -103,6 +103,8 @@ def wrong_call(error: Any) -> str:
         return message
     if name is not None and hasattr(error, "possibilities"):  # no such option
         message = f"{error.message}{_meant(name, context)}"
+    if message.startswith("No such command") and not message.endswith("?"):
+        message = f"{message}; known: {', '.join(context.command.commands)}"
     return f"{message}{' See' if message.endswith('?') else '; see'}: {_typed(context)} --help"
 
 

@@ -70,9 +70,8 @@ def train(
     if json:
         print_json({"model": output, "scores": scores, "training": model.training_})
         return
-    rows = [
-        (label, int(size)) for label, size in zip(model.classes_, model.training_["documents_per_class"], strict=True)
-    ]
+    sizes = model.training_["documents_per_class"]
+    rows = [(str(label), int(size)) for label, size in zip(model.classes_.tolist(), sizes, strict=True)]
     print_table(("class", "documents"), rows)
     print()
     for name, score in scores.items():

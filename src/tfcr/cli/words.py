@@ -44,7 +44,9 @@ def words(
     if json:
         print_json({str(label): [{"word": word, "value": value} for word, value in ws] for label, ws in found.items()})
     else:
-        print_table(("class", "words"), [(label, ", ".join(word for word, _ in ws)) for label, ws in found.items()])
+        print_table(
+            ("class", "words"), [(str(label), ", ".join(word for word, _ in ws)) for label, ws in found.items()]
+        )
 
 
 def _of_model(data: list[str], top: int) -> TopWords:

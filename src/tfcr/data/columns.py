@@ -29,7 +29,17 @@ class Columns:
         return ", ".join(parts)
 
 
-def choose_columns(frame: pl.DataFrame, options: ReadOptions, name: str, *, labelled: bool = True) -> Columns:
+_ONE_COLUMN = {
+    "xlsx": "If the texts are on another sheet, give --sheet NAME or its number",
+    "jsonl": "Write one JSON object per text, one per line or in a list",
+    "parquet": "Add a column of labels",
+}
+"""What to do about a table of one column, by the format of its file."""
+
+
+def choose_columns(
+    frame: pl.DataFrame, options: ReadOptions, name: str, *, labelled: bool = True, format_name: str = ""
+) -> Columns:
     """Return the columns that the user named or numbered, else the model's, else those detected by name.
 
     Parameters
@@ -42,12 +52,12 @@ def choose_columns(frame: pl.DataFrame, options: ReadOptions, name: str, *, labe
         What errors call it.
     labelled
         Whether it must have a column of labels.
+    format_name
+        The format of its file, for hints.
     """
     if labelled and frame.width == 1:
-        raise DataError(
-            f"{name}: found one column, {frame.columns[0][:40]!r}; expected texts and labels. {ONE_TEXT_PER_LINE}, and "
-            "its labels with --labels-from FILE"
-        )
+        hint = _ONE_COLUMN.get(format_name, f"{ONE_TEXT_PER_LINE}, and its labels with --labels-from FILE")
+        raise DataError(f"{name}: found one column, {frame.columns[0][:40]!r}; expected texts and labels. {hint}")
     group = _find(frame, options.group, name, "--group") if options.group else None
     label = _find(frame, options.label, name, "--label") if options.label else None
     text = tuple(_find(frame, column, name, "--text") for column in options.text) or _default_text(frame, options, name)

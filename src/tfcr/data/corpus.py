@@ -1,13 +1,9 @@
 """Labelled texts, and reading them from files: which rows can be used, and what the user is told about the others."""
 
 import math
-import os
-import select
-import shutil
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -33,8 +29,6 @@ from tfcr.errors import DataError
 from tfcr.system.files import scratch_folder
 
 STANDARD_INPUT = "-"
-WAIT_FOR_WRITER = 3.0
-"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +98,7 @@ def corpus_of_files(paths: Sequence[str | Path], options: ReadOptions) -> Corpus
             table = read_table(file, options, str(path))
             if labels:
                 table = _with_labels(table, Path(labels[number]), options)
-            columns.append(choose_columns(table.frame, options, source_name(path)))
+            columns.append(choose_columns(table.frame, options, source_name(path), format_name=table.format))
             cells.append(_label_cells(table, columns[-1], file, options, source_name(path)))
         tables.append(table)
     how = [
@@ -121,7 +115,8 @@ def corpus_of_files(paths: Sequence[str | Path], options: ReadOptions) -> Corpus
 def with_label_options(corpus: Corpus, options: ReadOptions) -> Corpus:
     """Return a corpus whose labels are mapped and merged as the user wants, with a note on each."""
     if options.label_map is not None:
-        labels, notes = map_labels(corpus.labels, read_label_map(options.label_map))
+        known = read_label_map(options.label_map)
+        labels, notes = map_labels(corpus.labels, known, any_spelling=options.merge_labels)
         kept = [number for number, label in enumerate(labels) if label is not None]
         if not kept:
             raise DataError(f"{corpus.name}: the map of labels leaves out every row; expected one that keeps some")
@@ -136,54 +131,34 @@ def with_label_options(corpus: Corpus, options: ReadOptions) -> Corpus:
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[Path]:
-    """Give a path to read from; standard input and pipes, which can be read once, are written to a temporary file."""
-    if str(path) != STANDARD_INPUT and not is_pipe(path):
+    """Give a path to read from; standard input and a pipe of the shell are written to a temporary file first."""
+    if is_stream(path):
+        with scratch_folder() as folder:
+            copy = folder / "standard input"
+            with _stream(path) as stream, copy.open("wb") as file:
+                while chunk := stream.read(1 << 20):
+                    file.write(chunk)
+            yield copy
+    elif Path(path).is_fifo():  # which may have no writer, and reading would wait for it forever
+        raise DataError(f"{path} is a pipe; expected a file, or standard input: give - instead, and < {path}")
+    else:
         yield Path(path)
-        return
-    if sys.stdin is None and str(path) == STANDARD_INPUT:
+
+
+def is_stream(path: str | Path) -> bool:
+    """Return whether a source can be read only once: ``-``, or a pipe that the shell made for ``<(command)``."""
+    return str(path) == STANDARD_INPUT or (str(path).startswith("/dev/fd/") and Path(path).is_fifo())
+
+
+@contextmanager
+def _stream(path: str | Path) -> Iterator[IO[bytes]]:
+    if str(path) != STANDARD_INPUT:
+        with Path(path).open("rb") as file:
+            yield file
+    elif sys.stdin is None:
         raise DataError("standard input is closed; expected data: give a file, or pipe it in")
-    with scratch_folder() as folder:
-        # the copy of a pipe keeps its name: the ending tells the format
-        copy = folder / ("standard input" if str(path) == STANDARD_INPUT else Path(path).name)
-        pipe = nullcontext(sys.stdin.buffer) if str(path) == STANDARD_INPUT else _open_pipe(path)
-        with pipe as source, copy.open("wb") as file:
-            shutil.copyfileobj(source, file, 1 << 20)
-        yield copy
-
-
-def is_pipe(path: str | Path) -> bool:
-    """Return whether a path is a named pipe, or one that a shell makes of ``<(COMMAND)``."""
-    try:
-        return Path(path).is_fifo()
-    except (OSError, ValueError):
-        return False
-
-
-def _open_pipe(path: str | Path) -> IO[bytes]:
-    """Open a pipe; one that no program writes to is refused after some seconds, instead of waiting for ever."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    pipe = open(handle, "rb")  # noqa: PTH123, SIM115 - a handle; the caller closes it
-    ends = time.monotonic() + WAIT_FOR_WRITER
-    while not _has_writer(handle):
-        if time.monotonic() > ends:
-            pipe.close()
-            raise DataError(f"{source_name(path)} is a pipe that no program writes to; start that program first")
-        time.sleep(0.01)
-    os.set_blocking(handle, True)
-    return pipe
-
-
-def _has_writer(handle: int) -> bool:
-    """Return whether there is a program at the other end of a pipe, or was one: poll reports its end too."""
-    watch = select.poll()
-    watch.register(handle, select.POLLIN)
-    if watch.poll(0):
-        return True
-    try:
-        os.read(handle, 1)
-    except BlockingIOError:  # it is there, and has not written yet
-        return True
-    return False
+    else:
+        yield sys.stdin.buffer
 
 
 def _with_labels(table: Table, file: Path, options: ReadOptions) -> Table:
@@ -281,13 +256,17 @@ def _groups(frames: Sequence[pl.DataFrame], columns: Sequence[Columns], name: st
 
 
 def _row_notes(texts: Sequence[str | None], labels: Sequence[Any]) -> list[str]:
-    notes = []
-    for what, cells in (("text", texts), ("label", labels)):
-        missing = [row + 1 for row, cell in enumerate(cells) if cell is None]
-        if missing:
-            first = ", ".join(map(str, missing[:3])) + (", …" if len(missing) > 3 else "")
-            notes.append(f"{len(missing)} of {len(cells)} rows have no {what} and are left out (row {first})")
-    return notes
+    rows: dict[str, list[int]] = {"text": [], "label": [], "text and no label": []}
+    for number, (text, label) in enumerate(zip(texts, labels, strict=True), start=1):
+        if text is None or label is None:
+            what = "label" if text is not None else "text" if label is not None else "text and no label"
+            rows[what].append(number)
+    return [
+        f"{len(missing)} of {len(texts)} rows have no {what} and are left out "
+        f"(row {', '.join(map(str, missing[:3]))}{', …' if len(missing) > 3 else ''})"
+        for what, missing in rows.items()
+        if missing
+    ]
 
 
 def _content_notes(corpus: Corpus) -> list[str]:

@@ -223,16 +223,21 @@ def read_label_map(source: str | Path | Mapping[Any, Any]) -> dict[str, str]:
     return known
 
 
-def map_labels(labels: Sequence[Any], known: Mapping[str, str]) -> tuple[list[Any], list[str]]:
+def map_labels(
+    labels: Sequence[Any], known: Mapping[str, str], *, any_spelling: bool = False
+) -> tuple[list[Any], list[str]]:
     """Return the labels that a map makes of these, None for those that it leaves out, and notes.
 
-    Labels that the map does not name are kept.
+    Labels that the map does not name are kept. With `any_spelling`, it also names those that it spells otherwise.
     """
     written = [_written(label) for label in labels]
+    named = list(known)
+    if any_spelling:
+        known = _in_any_spelling(known, set(written))
     if not any(label in known for label in written):
-        shown = ", ".join(map(repr, list(known)[:SHOWN]))
+        shown = ", ".join(map(repr, named[:SHOWN]))
         raise DataError(
-            f"none of the {len(known)} labels of the map ({shown}) is in the data; its labels: "
+            f"none of the {len(named)} labels of the map ({shown}) is in the data; its labels: "
             f"{', '.join(map(repr, sorted(set(written))[:SHOWN]))}"
         )
     mapped = [known.get(label, label) or None for label in written]
@@ -240,9 +245,20 @@ def map_labels(labels: Sequence[Any], known: Mapping[str, str]) -> tuple[list[An
     dropped = mapped.count(None)
     notes = [f"{changed} labels are replaced as the map says"] if changed else []
     notes += [f"{dropped} rows are left out, as the map says"] if dropped else []
-    unused = [label for label in list(known)[1:] if label not in set(written)]  # the first may be a header
+    form = spelling_key if any_spelling else str
+    occurring = set(map(form, set(written)))
+    unused = [label for label in named[1:] if form(label) not in occurring]  # the first may be a header
     notes += [f"the map names labels that do not occur: {', '.join(map(repr, unused[:SHOWN]))}"] if unused else []
     return mapped, notes
+
+
+def _in_any_spelling(known: Mapping[str, str], labels: Iterable[str]) -> dict[str, str]:
+    """Return a map that also names the labels that it spells otherwise, unless its own spellings disagree."""
+    becomes: dict[str, set[str]] = defaultdict(set)
+    for label, new in known.items():
+        becomes[spelling_key(label)].add(new)
+    found = {label: becomes[key] for label in labels if (key := spelling_key(label)) in becomes}
+    return {label: next(iter(new)) for label, new in found.items() if len(new) == 1} | dict(known)
 
 
 def written_label(label: Any) -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from tfcr.data.columns import Columns, choose_columns, joined_text
-from tfcr.data.corpus import STANDARD_INPUT, Corpus, corpus_of_files, is_pipe, opened, with_label_options
+from tfcr.data.corpus import STANDARD_INPUT, Corpus, corpus_of_files, is_stream, opened, with_label_options
 from tfcr.data.datasets.loading import load_dataset
 from tfcr.data.datasets.registry import DATASETS
 from tfcr.data.encoding import source_name
@@ -125,10 +125,8 @@ def _files(source: str) -> list[str]:
 
 
 def _columns_of_all(files: Sequence[str], options: ReadOptions) -> list[str]:
-    for file in files:
-        if file == STANDARD_INPUT or is_pipe(file):
-            what = "standard input" if file == STANDARD_INPUT else f"the pipe {file}"
-            raise DataError(f"found {what} among several files; expected it alone, or files only")
+    if any(map(is_stream, files)):
+        raise DataError("found standard input or a pipe among several files; expected it alone, or files only")
     found = [next(table_pieces(Path(file), options)).frame.columns for file in files]
     return list(dict.fromkeys(name for columns in found for name in columns))
 

@@ -7,6 +7,7 @@ import codecs
 import math
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -184,8 +185,21 @@ def _write_xlsx(file: IO[bytes], style: Style) -> Iterator[Write]:
         try:
             yield write
             workbook.close()
+        except OSError as error:
+            _forget_archive(error)
+            raise
         finally:
             sheet._opt_close()  # the temporary file, if writing failed: Windows deletes no open file
+
+
+def _forget_archive(error: OSError) -> None:
+    """Delete the archive that xlsxwriter could not finish: it would complain on its own, when its file is closed."""
+    hook = sys.unraisablehook
+    sys.unraisablehook = lambda _: None
+    try:
+        traceback.clear_frames(error.__traceback__)
+    finally:
+        sys.unraisablehook = hook
 
 
 def _check_sheet(frame: pl.DataFrame, rows_before: int) -> None:
@@ -266,6 +280,11 @@ def check_target(path: str | None) -> None:
     """Refuse a file that cannot be written, before any long work."""
     if path is None:
         return
+    if not _format_of(path):
+        raise DataError(
+            f"found {path} as the file to write, which has no ending; expected one of .{', .'.join(WRITERS)}. predict "
+            "without -o writes to standard output"
+        )
     look_up(WRITERS, _format_of(path), "format to write").check()
     if not Path(path).parent.is_dir():
         raise DataError(f"the folder {Path(path).parent} does not exist; make it first: mkdir -p {Path(path).parent}")
@@ -300,6 +319,8 @@ def frame_writer(path: str | None, default: str, style: Style | None = None) -> 
         with written_beside(Path(path)) as file, contextmanager(writer.write_to)(file, style) as write:
             yield lambda frame: write(_rounded(frame, style))
     except pl.exceptions.PolarsError as error:
+        if "(os error " in str(error):  # a full disk, which polars calls a damaged file
+            raise OSError(f"{path or 'standard output'}: {str(error).splitlines()[0]}") from error
         reason = str(error).splitlines()[0]
         raise DataError(f"cannot write such a table: {reason}; JSON lines hold anything: -o FILE.jsonl") from error
 

@@ -345,8 +345,12 @@ class _TextChunks:
         except ValueError as error:
             raise EmbeddingsError(f"{where}: {error}; expected {self.dimensions} numbers after the word") from None
         if not np.isfinite(row).all():
-            raise EmbeddingsError(f"{where}: the vector of {fields[0]!r} holds NaN or infinity; expected numbers")
+            raise EmbeddingsError(f"{where}: the vector of {_shown(fields[0])} holds NaN or infinity; expected numbers")
         return fields[0], row
+
+
+def _shown(word: bytes) -> str:
+    return repr(word.decode("utf-8", "backslashreplace"))
 
 
 def _is_decimal(field: bytes) -> bool:
@@ -412,7 +416,8 @@ def _binary_chunks(path: Path, data: mmap.mmap, position: int, promised: int, di
         if not finite.all():
             row = int(np.argmin(finite))
             raise EmbeddingsError(
-                f"{path}, byte {starts[row]}: the vector of {words[row]!r} holds NaN or infinity; expected numbers"
+                f"{path}, byte {starts[row]}: the vector of {_shown(words[row])} holds NaN or infinity; expected "
+                "numbers"
             )
         yield VectorChunk(words, vectors)
     if data[position : position + 2].strip(b"\n"):
@@ -454,7 +459,7 @@ def _row_chunks(path: Path, words: list[bytes], vectors: NDArray[Any]) -> Iterat
         if not finite.all():
             row = first + int(np.argmin(finite))
             raise EmbeddingsError(
-                f"{path}, row {row}: the vector of {words[row]!r} holds NaN or infinity; expected numbers"
+                f"{path}, row {row + 1}: the vector of {_shown(words[row])} holds NaN or infinity; expected numbers"
             )
         yield VectorChunk(words[first : first + per_chunk], chunk)
 
@@ -481,6 +486,11 @@ def _load_array(path: Path) -> NDArray[Any]:
         header = file.read(min(size, limit("array header"))).decode("utf-8", "replace")
         start, file_size = file.tell(), file.seek(0, io.SEEK_END)
     found = {key: pattern.search(header) for key, pattern in _NPY_HEADER.items()}
+    if found["descr"] and found["fortran_order"] and not found["shape"]:
+        raise EmbeddingsError(
+            f"{path}: the header is {' '.join(header.split())[:200]!r}; expected an array of two dimensions, the shape "
+            "(n_words, dimensions)"
+        )
     if not magic.startswith(b"\x93NUMPY") or None in found.values() or start != 8 + width + size:
         raise EmbeddingsError(
             f"{path} is not a plain array of numbers of shape (n_words, dimensions): its header is "
