@@ -84,7 +84,7 @@ def test_a_german_ticket_export_needs_no_option_but_the_columns(run: Run, tmp_pa
     assert result.status == 0, result.err
     assert "semicolon-separated, cp1252, 90 line breaks inside quoted cells" in result.err
     assert "95 rows; text: Betreff + Nachricht, label: Warteschlange" in result.err
-    assert "2 of 95 rows have no text and are left out (row 91, 92)" in result.err
+    assert "1 of 95 rows have no text and no label and are left out" in result.err
     assert "the class 'Küche' has 3 documents: 3 folds instead of 5" in result.err
     result = run("predict", tmp_path / "model", export, "-o", tmp_path / "out.csv")
     assert result.status == 0, result.err

@@ -1,9 +1,14 @@
 """Every format that can be written is read back, whole and in pieces."""
 
+import errno
+import gc
+import io
 import sys
 import zipfile
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -117,6 +122,23 @@ def test_too_many_rows_for_a_sheet(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     with pytest.raises(DataError, match="found more than 3 rows"):
         write_both()
+
+
+def test_a_full_disk_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.BytesIO):
+        def write(self, data: Any, /) -> int:
+            if self.tell() + len(data) > 1000:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)
+
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    frame = pl.DataFrame({"a": [f"{number}-{number**9}" for number in range(500)]})
+    with pytest.raises(Exception, match="No space left"), Full() as file:  # noqa: SIM117 - closed behind the writer
+        with contextmanager(WRITERS["xlsx"].write_to)(file, Style()) as write:
+            write(frame)
+    gc.collect()
+    assert not complaints
 
 
 def test_the_extra_is_asked_for_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

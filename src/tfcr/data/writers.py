@@ -185,19 +185,21 @@ def _write_xlsx(file: IO[bytes], style: Style) -> Iterator[Write]:
         try:
             yield write
             workbook.close()
-        except OSError as error:
+        except Exception as error:  # xlsxwriter makes its own of an OSError
             _forget_archive(error)
             raise
         finally:
             sheet._opt_close()  # the temporary file, if writing failed: Windows deletes no open file
 
 
-def _forget_archive(error: OSError) -> None:
+def _forget_archive(error: BaseException | None) -> None:
     """Delete the archive that xlsxwriter could not finish: it would complain on its own, when its file is closed."""
     hook = sys.unraisablehook
     sys.unraisablehook = lambda _: None
     try:
-        traceback.clear_frames(error.__traceback__)
+        while error is not None:
+            traceback.clear_frames(error.__traceback__)
+            error = error.__context__
     finally:
         sys.unraisablehook = hook
 
