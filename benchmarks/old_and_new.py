@@ -3,9 +3,9 @@
     python benchmarks/old_and_new.py OLD/src [NEW/src] [--rows counting,svm] [--samples 9]
 
 Rows: counting vectors svm lr fast-agnews fast-davidson best-agnews predict-weights predict-own predict-sum predict-best
-loading first-prediction loading-model import help demo, read-X and pieces-X of generated files X (plain quoted mixed tabs
-jsonl parquet agnews davidson small-csv small-parquet), and file to file: predict-csv predict-quoted predict-jsonl
-predict-parquet predict-one predict-one-parquet evaluate-200.
+loading first-prediction loading-model import help demo read-agnews read-davidson; read-X and pieces-X of generated
+files X (plain quoted mixed tabs jsonl parquet small-csv small-parquet); file to file: predict-csv predict-quoted
+predict-jsonl predict-parquet predict-one predict-one-parquet evaluate-200.
 
 A row is measured in processes that import the library from one of the two source trees, which take turns. A process
 prepares its data, runs the row once to load compiled code and then measures it three times, so that nine samples are
