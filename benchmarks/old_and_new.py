@@ -3,7 +3,9 @@
     python benchmarks/old_and_new.py OLD/src [NEW/src] [--rows counting,svm] [--samples 9]
 
 Rows: counting vectors svm lr fast-agnews fast-davidson best-agnews predict-weights predict-own predict-sum predict-best
-loading first-prediction help demo.
+loading first-prediction loading-model import help demo read-agnews read-davidson; read-X and pieces-X of generated
+files X (plain quoted mixed tabs jsonl parquet small-csv small-parquet); file to file: predict-csv predict-quoted
+predict-jsonl predict-parquet predict-one predict-one-parquet evaluate-200.
 
 A row is measured in processes that import the library from one of the two source trees, which take turns. A process
 prepares its data, runs the row once to load compiled code and then measures it three times, so that nine samples are
@@ -20,7 +22,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -127,8 +129,12 @@ def first_prediction() -> Work:
 
 def command(*arguments: str) -> Work:
     """Run the program; its time is that of a child process."""
+    return run_python("-m", "tfcr.cli", *arguments)
+
+
+def run_python(*arguments: str) -> Work:
     return lambda: subprocess.run(
-        [sys.executable, "-m", "tfcr.cli", *arguments], check=True, capture_output=True, stdin=subprocess.DEVNULL
+        [sys.executable, *arguments], check=True, capture_output=True, stdin=subprocess.DEVNULL
     )
 
 
@@ -152,6 +158,104 @@ def save_model() -> Work:
     return lambda: model.save(os.environ["TFCR_BENCH_MODEL"])
 
 
+# files to read and to predict ----------------------------------------------------------------------------------------
+
+N_ROWS, N_SHORT = 200_000, 180_000
+FILES = {
+    "plain": "plain.csv",
+    "quoted": "quoted.csv",
+    "mixed": "mixed.csv",
+    "tabs": "tabs.tsv",
+    "jsonl": "rows.jsonl",
+    "parquet": "rows.parquet",
+    "small-csv": "small.csv",
+    "small-parquet": "small.parquet",
+}
+"""Generated: no quotes; each cell in quotes; some cells in quotes, with separators and line breaks; and so on."""
+
+
+def data_file(name: str) -> Path:
+    return Path(os.environ["TFCR_BENCH_FILES"]) / name
+
+
+def save_files() -> Work:
+    """Write rows that look like tweets, with an id, a date, a class and a text; the same for both trees."""
+    import polars as pl  # noqa: PLC0415 - only here
+
+    random = np.random.default_rng(0)
+    letters = np.array(list("aaabcdeeeefghiiklmnnooprssttuuvwyéñ"))
+    words = ["".join(random.choice(letters, size)) for size in random.integers(2, 11, 20_000)]
+    words += [f"#{word}" for word in words[:500]] + ["😀", "@user", "...", "https://t.co/abc123"] * 20
+
+    def table(n_rows: int, most: int) -> pl.DataFrame:
+        sizes = random.integers(1, most, n_rows)
+        picks = np.minimum(random.zipf(1.3, sizes.sum()) - 1, len(words) - 1)
+        ends = np.cumsum(sizes)
+        texts = [
+            " ".join([words[pick] for pick in picks[end - size : end]]) for end, size in zip(ends, sizes, strict=True)
+        ]
+        return pl.DataFrame(
+            {
+                "id": np.arange(n_rows) + 10**9,
+                "date": ["2024-05-31"] * n_rows,
+                "label": random.choice(["positive", "neutral", "negative"], n_rows),
+                "text": texts,
+            }
+        )
+
+    def save() -> None:
+        if data_file("").exists():
+            return
+        data_file("").mkdir()
+        rows, short = table(N_ROWS, 30), table(N_SHORT, 12)
+        marks = np.array([", and ", "\n", ' ""so"" '.replace('""', '"'), " "])[random.integers(0, 4, N_ROWS)]
+        mixed = rows.with_columns(
+            text=pl.concat_str(pl.Series(marks).alias("mark"), rows["text"]).str.strip_chars(" ,")
+        )
+        mixed = mixed.with_columns(text=pl.concat_str(rows["text"].str.slice(0, 20), mixed["text"]))
+        rows.write_csv(data_file("plain.csv"))
+        rows.write_csv(data_file("quoted.csv"), quote_style="always")
+        mixed.write_csv(data_file("mixed.csv"))
+        rows.write_csv(data_file("tabs.tsv"), separator="\t")
+        rows.write_ndjson(data_file("rows.jsonl"))
+        rows.write_parquet(data_file("rows.parquet"))
+        short.write_csv(data_file("short.csv"))
+        short.write_csv(data_file("short-quoted.csv"), quote_style="always")
+        short.write_ndjson(data_file("short.jsonl"))
+        short.write_parquet(data_file("short.parquet"))
+        for name, n_rows in (("one", 1), ("small", 200)):
+            short.head(n_rows).write_csv(data_file(f"{name}.csv"))
+            short.head(n_rows).write_parquet(data_file(f"{name}.parquet"))
+
+    return save
+
+
+def reading(file: str) -> Work:
+    read = look_for("tfcr.data:read_corpus", "tfcr.data.corpus:read_corpus")
+    return lambda: read(data_file(FILES[file]), text=("text",), label="label")
+
+
+def reading_pieces(file: str) -> Work:
+    pieces, options = look_for("tfcr.data.readers:table_pieces"), look_for("tfcr.data.options:ReadOptions")()
+    return lambda: [table.frame.height for table in pieces(data_file(FILES[file]), options)]
+
+
+def reading_dataset(name: str) -> Work:
+    load = look_for("tfcr.data:load_dataset", "tfcr.corpus:load_dataset", "tfcr.corpus.named:load_dataset")
+    return lambda: load(name)
+
+
+def predicting_file(file: str, ending: str) -> Work:
+    target = Path(os.environ["TFCR_BENCH_MODEL"]).with_name(f"predicted.{ending}")
+    options = ("--text", "text", "-o", str(target))
+    return command("predict", os.environ["TFCR_BENCH_MODEL"], str(data_file(file)), *options)
+
+
+def loading_model() -> Work:
+    load = look_for("tfcr:load")
+    return lambda: load(os.environ["TFCR_BENCH_MODEL"])
+
+
 WORDS = {"tokenizer": "words"}
 ROWS: dict[str, Callable[[], Work]] = {
     "counting": counting,
@@ -167,15 +271,33 @@ ROWS: dict[str, Callable[[], Work]] = {
     "predict-best": lambda: predicting("best"),
     "loading": loading,
     "first-prediction": first_prediction,
+    "loading-model": loading_model,
+    "import": lambda: run_python("-c", "import tfcr"),
     "help": lambda: command("--help"),
     "demo": lambda: command("demo"),
+    "read-agnews": lambda: reading_dataset("agnews"),
+    "read-davidson": lambda: reading_dataset("davidson"),
+    **{f"read-{file}": partial(reading, file) for file in FILES},
+    **{f"pieces-{file}": partial(reading_pieces, file) for file in FILES},
+    "predict-csv": lambda: predicting_file("short.csv", "csv"),
+    "predict-quoted": lambda: predicting_file("short-quoted.csv", "csv"),
+    "predict-jsonl": lambda: predicting_file("short.jsonl", "jsonl"),
+    "predict-parquet": lambda: predicting_file("short.parquet", "parquet"),
+    "predict-one": lambda: predicting_file("one.csv", "csv"),
+    "predict-one-parquet": lambda: predicting_file("one.parquet", "parquet"),
+    "evaluate-200": lambda: command("evaluate", str(data_file("small.csv")), "--text", "text", "--label", "label"),
+}
+READ_FILES = {row for row in ROWS if row.startswith(("read-", "pieces-"))}
+COMMANDS = {"import", "help", "demo", "evaluate-200"} | {
+    f"predict-{name}" for name in ("csv", "quoted", "jsonl", "parquet", "one", "one-parquet")
 }
 PREPARATIONS: dict[str, tuple[Callable[[], Work], set[str]]] = {
     "save-features": (save_features, {"svm", "lr"}),
-    "save-model": (save_model, {"first-prediction"}),
+    "save-model": (save_model, {"first-prediction", "loading-model"} | COMMANDS - {"import", "help", "demo"}),
+    "save-files": (save_files, READ_FILES | COMMANDS - {"import", "help", "demo"}),
 }
 """What is made beforehand, and the rows that need it."""
-FRESH = {"first-prediction", "help", "demo", *PREPARATIONS}
+FRESH = {"first-prediction", *COMMANDS, *PREPARATIONS}
 """Rows that are run once, in a fresh process."""
 
 
@@ -209,6 +331,7 @@ def sample(row: str, source: Path, folder: Path) -> float:
         "TFCR_CACHE": str(folder),  # the trees must not share files that they wrote
         "NUMBA_CACHE_DIR": str(folder / "numba"),
         "TFCR_BENCH_MODEL": str(folder / "model"),
+        "TFCR_BENCH_FILES": str(folder.parent / "files"),
         "TFCR_BENCH_FEATURES": str(folder.parent / "features.npz"),
     }
     done = subprocess.run(

@@ -30,19 +30,25 @@ def predict_frame(
     underscore.
     """
     texts = joined_text(frame, text)
-    used = [row for row, cell in enumerate(texts) if cell is not None]
-    columns: tuple[list[Any], ...] = tuple([None] * frame.height for _ in ADDED)
+    used = [text for text in texts if text is not None]
+    columns: tuple[list[Any], ...] = tuple([] for _ in ADDED)
     types: tuple[Any, ...] = (pl.Series(model.classes.tolist()).dtype, pl.Float64, pl.Float64)
     for start in range(0, len(used), BATCH):
-        batch = used[start : start + BATCH]
-        found = model.predict_with_unknown([texts[row] or "" for row in batch])
+        found = model.predict_with_unknown(used[start : start + BATCH])
         for column, values in zip(columns, found, strict=True):
-            for row, value in zip(batch, values.tolist(), strict=True):
-                column[row] = value
+            column.extend(values.tolist())
         if progress is not None:
             progress(min(start + BATCH, len(used)), len(used))
+    if len(used) < len(texts):
+        columns = tuple(_spread(column, texts) for column in columns)
     added = zip(names or free_names(frame.columns), columns, types, strict=True)
     return frame.with_columns(pl.Series(name, values, kind) for name, values, kind in added)
+
+
+def _spread(values: Sequence[Any], texts: Sequence[str | None]) -> list[Any]:
+    """Return the values of the rows with a text, and None for the others."""
+    following = iter(values)
+    return [None if text is None else next(following) for text in texts]
 
 
 @dataclass
@@ -58,11 +64,12 @@ class Summary:
     def add(self, frame: pl.DataFrame, names: Sequence[str]) -> None:
         """Add a table of `predict_frame`, whose added columns have these names."""
         self.rows += frame.height
-        for label, probability, unknown in zip(*(frame[name].to_list() for name in names), strict=True):
-            if label is not None:
-                self.of_class[label] += 1
-                self.probabilities[label] += probability
-                self.unknown += unknown
+        added = pl.DataFrame([frame[name].alias(column) for name, column in zip(names, ADDED, strict=True)])
+        sums = added.drop_nulls("predicted").group_by("predicted", maintain_order=True)
+        for label, size, probability, unknown in sums.agg(pl.len(), *map(pl.sum, ADDED[1:])).iter_rows():
+            self.of_class[label] += size
+            self.probabilities[label] += probability
+            self.unknown += unknown
 
     def lines(self, most: int = 20) -> list[str]:
         """Return the summary in words, a line for each class, and one for all; at most so many classes."""

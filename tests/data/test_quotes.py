@@ -2,18 +2,20 @@
 
 import csv
 import io
+import re
 import warnings
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Literal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tfcr.data import ReadOptions, read_corpus
-from tfcr.data.quotes import tally
+from tfcr.data.quotes import find_quoting, tally
 from tfcr.data.readers import read_table
 from tfcr.errors import TfcrWarning
 
@@ -124,3 +126,12 @@ def test_the_tally_agrees_with_csv_in_any_portions(text: str, cuts: set[int]) ->
     assert found.rows == len(rows)
     assert found.misfit_rows == sum(len(row) != len(rows[0]) for row in rows)
     assert (found.lines, found.misfit_lines) == (len(plain), sum(number != plain[0] for number in plain))
+
+
+@given(st.lists(st.sampled_from(["a", '"', ",", "\n", "\r\n", '""', ',"b"', '"b\n"']), min_size=1), st.integers(1, 9))
+def test_a_file_is_regular_as_a_whole_if_it_is_in_portions(parts: list[str], size: int) -> None:
+    content = "".join(parts).encode()
+    lines = re.findall(rb"[^\n]*\n|[^\n]+$", content)
+    portions = [b"".join(lines[start : start + size]) for start in range(0, len(lines), size)]
+    found = tally(portions, ",")
+    assert (found.is_regular and not found.inside) == find_quoting(np.frombuffer(content, np.uint8), ord(",")).is_closed

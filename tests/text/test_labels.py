@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tfcr import TfcrClassifier
 from tfcr.errors import InputError
 from tfcr.text.class_counts import check_labels
-from tfcr.text.labels import LabelError, label_array
+from tfcr.text.labels import LabelError, by_label, label_array
 from tfcr.trained.codec import read_classes, write_classes
 
 REFUSED: dict[str, tuple[Any, str]] = {
@@ -87,3 +87,14 @@ def test_nothing_merges_and_nothing_fails_later(values: list[Any]) -> None:
     if all(value == value for value in values):
         assert len(np.unique(array)) == len(set(values))
     json.dumps(array.tolist(), ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("labels", [["a", None, "a"], [1, True, 1.0], [[1], "a", [1]], [0.5, float("nan")], []])
+def test_a_function_of_each_label(labels: list[Any]) -> None:
+    assert by_label(repr, labels) == list(map(repr, labels))  # 1, 1.0 and True are equal, and not the same
+
+
+def test_a_function_is_called_once_for_each_label() -> None:
+    calls: list[Any] = []
+    assert by_label(calls.append, ["b", None, "a", "b", None]) == [None] * 5
+    assert calls == ["b", None, "a"]

@@ -40,6 +40,13 @@ def test_ordinary_texts_become_nfc(n_marks: int) -> None:
         assert compose(text) == unicodedata.normalize("NFC", text)
 
 
+@pytest.mark.parametrize("offset", range(MAX_MARKS))
+def test_a_run_is_found_wherever_it_is(offset: int) -> None:
+    text = "x" * offset + "a" + (ACUTE + CEDILLA) * (MAX_MARKS // 2)
+    later = compose(text + CEDILLA)  # which is sorted before the acutes, if it is not cut off
+    assert later == unicodedata.normalize("NFC", text) + CEDILLA != unicodedata.normalize("NFC", text + CEDILLA)
+
+
 @pytest.mark.parametrize("kind", RUNS)
 def test_no_more_than_thirty_marks_are_sorted_together(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = []

@@ -127,6 +127,8 @@ def _mean_length(frame: pl.DataFrame, column: str) -> float:
 def joined_text(frame: pl.DataFrame, columns: Sequence[str]) -> list[str | None]:
     """Return the text of each row, several columns joined by a line break; None where there is none."""
     cells = [_text_cells(frame[column]) for column in columns]
+    if len(cells) == 1:  # the usual case
+        return [text if text and text.strip() else None for text in cells[0]]
     joined = ("\n".join(cell for cell in row if cell) for row in zip(*cells, strict=True))
     return [text if text.strip() else None for text in joined]
 

@@ -27,6 +27,7 @@ from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import READERS, read_label_lines, read_table
 from tfcr.errors import DataError
 from tfcr.system.files import scratch_folder
+from tfcr.text.labels import by_label
 
 STANDARD_INPUT = "-"
 
@@ -197,14 +198,15 @@ def make_corpus(
         Whether all tables come from formats with types.
     """
     texts = [text for frame, chosen in zip(frames, columns, strict=True) for text in joined_text(frame, chosen.text)]
-    labels = [None if _is_missing(label) else label for label in cells]
+    labels = by_label(lambda label: None if _is_missing(label) else label, cells)
     groups = _groups(frames, columns, name) if columns[0].group else None
-    used = [row for row in range(len(texts)) if texts[row] is not None and labels[row] is not None]
+    is_whole = None not in texts and None not in labels
+    used = [row for row in range(len(texts)) if is_whole or (texts[row] is not None and labels[row] is not None)]
     if not used:
         raise DataError(f"{name}: no row has both a text and a label; is --text or --label the wrong column?")
     united, notes = unite_types([labels[row] for row in used], name)
     corpus = Corpus(
-        texts=[text for row in used if (text := texts[row]) is not None],
+        texts=[text for text, label in zip(texts, labels, strict=True) if text is not None and label is not None],
         labels=typed_labels(united, typed=typed),
         groups=[groups[row] for row in used] if groups else None,
         rows=[row + 1 for row in used],
@@ -241,7 +243,7 @@ _AMBIGUOUS = r"^\s*[-+\d{\[]|^\s*(true|false|null|NaN|-?Infinity)\s*$|[\x00\ufff
 
 def _of_one_type(cells: Sequence[list[Any]]) -> list[Any]:
     """Return the labels of all files; as text if one file has text and another has numbers."""
-    kinds = {frozenset({type(cell) for cell in of_file} - {type(None)}) for of_file in cells}
+    kinds = {frozenset(set(map(type, of_file)) - {type(None)}) for of_file in cells}
     if len(kinds) > 1 and any(str in kind for kind in kinds):
         return [written_label(cell) for of_file in cells for cell in of_file]
     return [cell for of_file in cells for cell in of_file]
@@ -256,6 +258,8 @@ def _groups(frames: Sequence[pl.DataFrame], columns: Sequence[Columns], name: st
 
 
 def _row_notes(texts: Sequence[str | None], labels: Sequence[Any]) -> list[str]:
+    if None not in texts and None not in labels:  # as usual: no pass in Python
+        return []
     rows: dict[str, list[int]] = {"text": [], "label": [], "text and no label": []}
     for number, (text, label) in enumerate(zip(texts, labels, strict=True), start=1):
         if text is None or label is None:

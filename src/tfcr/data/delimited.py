@@ -78,6 +78,8 @@ class Form(NamedTuple):
         Whether quotes are ordinary characters.
     unquote
         Whether the quotes around a cell are removed, though they do not protect what is between them.
+    is_regular
+        Whether quotes stand only where a program that writes CSV puts them, and the last quoted cell is closed.
     columns
         Number of columns if the last one takes the rest of the line.
     notes
@@ -88,6 +90,7 @@ class Form(NamedTuple):
     quoting: bool
     is_literal: bool = False
     unquote: bool = False
+    is_regular: bool = False
     columns: int | None = None
     notes: tuple[str, ...] = ()
 
@@ -122,7 +125,8 @@ def _form(file: DataFile, encoding: str, separator: str, options: ReadOptions) -
             TfcrWarning,
             stacklevel=2,
         )
-    return Form(separator, quoting=found.has_quotes, notes=notes)
+    is_regular = found.is_regular and not found.inside
+    return Form(separator, quoting=found.has_quotes, is_regular=is_regular, notes=notes)
 
 
 def _fitting(number: int, total: int) -> str:
@@ -157,7 +161,7 @@ def detect_separator(sample: str, *, quoting: bool | None = True) -> str:
     >>> detect_separator("id;text\n1;good, cheap\n2;bad\n")
     ';'
     """
-    ways = (True, False) if quoting is None else (quoting,)
+    ways = (quoting,) if quoting is not None else (True, False) if '"' in sample else (False,)
     scores = {(separator, way): _regularity(sample, separator, way) for way in ways for separator in SEPARATORS}
     best = max(scores, key=lambda case: scores[case])  # the first of several
     return best[0] if scores[best] > (0, 0) else ","
@@ -169,6 +173,8 @@ def _regularity(sample: str, separator: str, quoting: bool) -> tuple[float, int]
     It is (0, 0) if that number is one, or if the first row has one column: each text may hold a comma, a header does
     not.
     """
+    if separator not in sample:
+        return 0.0, 0
     rows = [row for row in csv_cells(_csv_lines(sample), separator, quoting=quoting) if row]
     if not rows or len(rows[0]) == 1:
         return 0.0, 0
@@ -221,7 +227,8 @@ def _read_regular(content: bytes, form: Form, width: int) -> pl.DataFrame | None
     if _LONE_RETURN.search(content):
         return None
     quoting = form.quoting and b'"' in content
-    if quoting and not find_quoting(np.frombuffer(content, np.uint8), ord(form.separator)).is_closed:
+    is_known = form.is_regular or not quoting
+    if not is_known and not find_quoting(np.frombuffer(content, np.uint8), ord(form.separator)).is_closed:
         return None
     try:
         frame = pl.read_csv(
@@ -255,7 +262,7 @@ def _read_irregular(content: bytes, where: str, lines_before: int, form: Form, w
 
 def _csv_lines(text: str) -> Iterator[str]:
     """Yield lines for csv, which takes a lone carriage return for the end of a row; for us it is a character."""
-    return (_no_lone_return(line) for line in lines([text]))
+    return map(_no_lone_return, lines([text])) if "\r" in text else lines([text])
 
 
 def _no_lone_return(line: str) -> str:

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -60,29 +61,24 @@ def _quoting_of(sample: str, separator: str) -> str:
 # writing -------------------------------------------------------------------------------------------------------------
 
 
-def _bare(cell: pl.Expr, separator: str) -> pl.Expr:
-    return cell
+class Quotes(NamedTuple):
+    """Which cells stand in quotes: the name that polars has for it, and what is done to a cell before."""
 
-
-def _quoted(cell: pl.Expr, separator: str) -> pl.Expr:
-    return pl.lit('"') + cell.str.replace_all('"', '""', literal=True) + pl.lit('"')
-
-
-def _quoted_where_needed(cell: pl.Expr, separator: str) -> pl.Expr:
-    needed = (cell == "") | cell.str.contains_any([separator, '"', "\n", "\r"])
-    return pl.when(needed).then(_quoted(cell, separator)).otherwise(cell)
+    style: Literal["necessary", "always", "never"]
+    prepare: Callable[[pl.Expr, str], pl.Expr] = lambda cell, separator: cell
 
 
 def _quoted_text(cell: pl.Expr, separator: str) -> pl.Expr:
     is_number = cell.str.contains(NUMBER) & ~cell.str.contains(separator, literal=True)
-    return pl.when(is_number).then(cell).otherwise(_quoted(cell, separator))
+    quoted = pl.lit('"') + cell.str.replace_all('"', '""', literal=True) + pl.lit('"')
+    return pl.when(is_number).then(cell).otherwise(quoted)
 
 
-QUOTINGS: dict[str, Callable[[pl.Expr, str], pl.Expr]] = {
-    "needed": _quoted_where_needed,
-    "text": _quoted_text,
-    "all": lambda cell, separator: _quoted(cell.fill_null(""), separator),
-    "none": _bare,
+QUOTINGS: dict[str, Quotes] = {
+    "needed": Quotes("necessary"),
+    "text": Quotes("never", _quoted_text),
+    "all": Quotes("always"),
+    "none": Quotes("never"),
 }
 """Which cells stand in quotes: those that need it, all but numbers, all, none."""
 
@@ -104,10 +100,12 @@ def told_otherwise(dialect: Dialect, *, encoding: str | None, separator: str | N
     return dialect
 
 
-def guard_formulas(cell: pl.Expr) -> pl.Expr:
+def guard_formulas(cells: pl.Series) -> pl.Series:
     """Put an apostrophe before cells that a spreadsheet would take for formulas."""
-    is_formula = cell.str.contains(FORMULA) & ~cell.str.contains(NUMBER)
-    return pl.when(is_formula).then(pl.lit("'") + cell).otherwise(cell)
+    if not cells.str.contains(FORMULA).any():  # the usual case
+        return cells
+    is_formula = cells.str.contains(FORMULA) & ~cells.str.contains(NUMBER)
+    return ("'" + cells).zip_with(is_formula.fill_null(value=False), cells).alias(cells.name)
 
 
 def guarded(text: str) -> str:
@@ -141,11 +139,11 @@ def delimited_rows(frame: pl.DataFrame, dialect: Dialect, *, guard: bool, header
         rows = pl.concat([pl.DataFrame([frame.columns], schema=rows.schema, orient="row"), rows])
     if dialect.quoting == "none":
         _check_bare(rows, dialect)
-    quote = QUOTINGS[dialect.quoting]
-    cells = {number: guard_formulas(pl.col(number)) if guard else pl.col(number) for number in numbers}
-    written = rows.select(quote(cell, dialect.separator).alias(number) for number, cell in cells.items())
-    return written.write_csv(
-        separator=dialect.separator, line_terminator=dialect.line_end, quote_style="never", include_header=False
+    if guard:
+        rows = pl.DataFrame([guard_formulas(column) for column in rows.iter_columns()])
+    quotes = QUOTINGS[dialect.quoting]
+    return rows.select(quotes.prepare(pl.col(number), dialect.separator).alias(number) for number in numbers).write_csv(
+        separator=dialect.separator, line_terminator=dialect.line_end, quote_style=quotes.style, include_header=False
     )
 
 

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -261,6 +262,26 @@ def decode_chunks(chunks: Iterable[bytes], encoding: str, where: object, errors:
         yield decoder.decode(b"", final=True)
     except UnicodeError:
         raise _not_in_encoding(where, encoding, position, line) from None
+
+
+def utf8_chunks(file: DataFile, encoding: str) -> Iterator[bytes]:
+    """Yield the text of a file in UTF-8, without its byte order mark; see `decode_chunks`."""
+    if encoding != "utf-8":
+        for text in decode_chunks(file.chunks(), encoding, file.name):
+            try:
+                yield text.encode()
+            except UnicodeEncodeError:
+                raise DataError(f"{file.name} holds half of a surrogate pair; expected text in {encoding}") from None
+        return
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        for number, chunk in enumerate(file.chunks()):  # decoded only to see that it can be
+            decoder.decode(chunk)
+            yield chunk.removeprefix(codecs.BOM_UTF8) if number == 0 else chunk
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        deque(decode_chunks(file.chunks(), encoding, file.name), maxlen=0)  # which names the byte
+        raise
 
 
 def decode(content: bytes, encoding: str, where: object) -> str:

@@ -135,6 +135,8 @@ def _has_plain_objects(content: bytes) -> bool:
     n_objects = content.count(b"\n{") + content.startswith(b"{")
     if n_objects < n_lines and _NO_OBJECT.search(b"\n" + content):
         return False
+    if content.count(b"{") + content.count(b"[") - n_objects < MOST_DEPTH:  # the usual case: flat objects
+        return True
     data = np.frombuffer(content, np.uint8)
     opening = np.flatnonzero((data == ord("{")) | (data == ord("[")))
     line = np.searchsorted(np.flatnonzero(data == ord("\n")), opening)

@@ -15,7 +15,7 @@ import polars as pl
 from tfcr.data.options import ReadOptions
 from tfcr.data.readers import read_table
 from tfcr.errors import DataError
-from tfcr.text.labels import LabelError, fits_integer, label_array
+from tfcr.text.labels import LabelError, by_label, distinct, fits_integer, label_array
 
 SHOWN = 3
 """How many examples a note gives."""
@@ -91,13 +91,14 @@ def typed_labels(labels: list[Any], *, typed: bool = False) -> list[Any]:
     typed
         Whether they come from a format with types, where "1" is text and stays text.
     """
-    if not typed and all(isinstance(label, str) and _is_whole(label) for label in labels):
-        return [int(label) for label in labels]
-    if any(type(label) is int and not fits_integer(label) for label in labels) and all(
-        type(label) is int for label in labels
+    once = distinct(labels)
+    if not typed and all(isinstance(label, str) and _is_whole(label) for label in once):
+        return by_label(int, labels)
+    if any(type(label) is int and not fits_integer(label) for label in once) and all(
+        type(label) is int for label in once
     ):
-        return [str(label) for label in labels]
-    return [label.strip() if isinstance(label, str) else label for label in labels]
+        return by_label(str, labels)
+    return by_label(lambda label: label.strip() if isinstance(label, str) else label, labels)
 
 
 def _is_whole(label: str) -> bool:
@@ -119,7 +120,7 @@ def unite_types(labels: list[Any], where: str) -> tuple[list[Any], list[str]]:
     where
         What errors call their file.
     """
-    kinds = {"number" if type(label) in (int, float) else type(label).__name__ for label in labels}
+    kinds = {"number" if kind in (int, float) else kind.__name__ for kind in set(map(type, labels))}
     if len(kinds) == 1 or not kinds <= {"number", "str", "bool"}:  # others are refused later, by name
         return labels, []
     first: dict[str, Any] = {}
@@ -136,7 +137,7 @@ def unite_types(labels: list[Any], where: str) -> tuple[list[Any], list[str]]:
 def check_one_type(labels: Sequence[Any], where: str) -> None:
     """Raise DataError unless a model can be trained on these labels and saved."""
     try:
-        label_array(labels)
+        label_array(distinct(labels))
     except LabelError as error:
         remedy = ": write them all as text, in quotes" if error.as_text else ""
         raise DataError(f"{where}: {error}{remedy}; or is --label the wrong column?") from None
@@ -158,12 +159,17 @@ def spelling_key(label: str) -> str:
     return " ".join(visible.split())
 
 
+def _text_counts(labels: Iterable[Any]) -> Counter[str]:
+    """Count the labels that are text; counting all of them first is quicker, and no text equals a number."""
+    return Counter({label: size for label, size in Counter(labels).items() if isinstance(label, str)})
+
+
 def spellings(labels: Iterable[Any], preferred: Iterable[str] = ()) -> list[Counter[str]]:
     """Return the labels that are spelled in several ways, each with its spellings and how often each occurs.
 
     Spellings in `preferred` count as well, even if they do not occur.
     """
-    counts = Counter(label for label in labels if isinstance(label, str))
+    counts = _text_counts(labels)
     for label in preferred:
         counts[label] += 0
     by_key: dict[str, Counter[str]] = defaultdict(Counter)
@@ -278,6 +284,7 @@ def _written(label: Any) -> str:
 def label_notes(labels: Sequence[Any]) -> list[str]:
     """Return what may be wrong with labels, one line each: spellings, several labels in a cell, numbers."""
     notes = []
+    once = distinct(labels)
     if found := spellings(labels):
         notes.append(
             "labels that differ in case, blanks or Unicode form only, each a class of its own: "
@@ -289,11 +296,11 @@ def label_notes(labels: Sequence[Any]) -> list[str]:
             f"{several.total()} rows have what looks like several labels, {shown}; each such combination is a class of "
             "its own (--label-map FILE can map it to one label)"
         )
-    if all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):
-        values = sorted(set(labels))
+    if all(isinstance(label, int | float) and not isinstance(label, bool) for label in once):
+        values = sorted(set(once))
         shown = ", ".join(map(str, values[:5])) + (", …" if len(values) > 5 else "")
         notes.append(f"the labels are numbers ({shown}); each number is a class")
-    elif any(map(_is_long_integer, labels)):
+    elif any(map(_is_long_integer, once)):
         notes.append("some labels are integers beyond 64 bits; all labels are kept as text")
     return notes
 
@@ -304,7 +311,7 @@ def _is_long_integer(label: Any) -> bool:
 
 def several_labels(labels: Iterable[Any]) -> Counter[str]:
     """Return the labels that look like several in one cell, such as ``billing;refund``, and how often each occurs."""
-    counts = Counter(label for label in labels if isinstance(label, str))
+    counts = _text_counts(labels)
     found: Counter[str] = Counter()
     for separator in CERTAIN_SEPARATORS + LIKELY_SEPARATORS:
         parts = {label: [part.strip() for part in label.split(separator)] for label in counts if separator in label}

@@ -72,17 +72,35 @@ def find_quoting(content: NDArray[np.uint8], separator: int, *, inside: bool = F
     quotes = np.flatnonzero(content == _QUOTE)
     if not len(quotes):
         return Quoting(quotes, np.zeros(0, np.bool_), is_regular=True)
-    padded = np.concatenate([np.array([_NEWLINE], np.uint8), content, np.array([_NEWLINE] * 2, np.uint8)])
-    before, after, second = (padded[quotes + shift] for shift in (0, 2, 3))
+    before, after = _neighbours(content, quotes)
     starts = (before == separator) | (before == _NEWLINE)
-    ends = (after == separator) | (after == _NEWLINE) | ((after == _RETURN) & (second == _NEWLINE))
-    opening = (np.arange(len(quotes)) + inside) % 2 == 0  # if all is regular, quotes open and close by turns
-    is_regular = bool(np.where(opening, starts | (before == _QUOTE), ends | (after == _QUOTE)).all())
-    if is_regular:  # all but doubled quotes, which are characters
-        used = np.flatnonzero(np.where(opening, before, after) != _QUOTE)
-    else:
+    ends = (after == separator) | (after == _NEWLINE)
+    returns = np.flatnonzero(after == _RETURN)
+    ends[returns] = _neighbours(content, quotes[returns] + 1)[1] == _NEWLINE
+    opens, closes = slice(int(inside), None, 2), slice(1 - int(inside), None, 2)
+    # if all is regular, quotes open and close by turns, and all that do neither are doubled ones
+    is_regular = bool(
+        (starts[opens] | (before[opens] == _QUOTE)).all() and (ends[closes] | (after[closes] == _QUOTE)).all()
+    )
+    if not is_regular:
         used = _toggles_one_by_one(quotes.tolist(), starts.tolist(), inside)
-    return Quoting(quotes[used], ends[used], is_regular)
+        return Quoting(quotes[used], ends[used], is_regular)
+    is_used = np.empty(len(quotes), np.bool_)
+    is_used[opens], is_used[closes] = before[opens] != _QUOTE, after[closes] != _QUOTE
+    return Quoting(quotes, ends, is_regular) if is_used.all() else Quoting(quotes[is_used], ends[is_used], is_regular)
+
+
+def _neighbours(content: NDArray[np.uint8], places: NDArray[np.intp]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    r"""Return the bytes before and after each place; before the first and after the last byte is a line break.
+
+    >>> [bytes(found) for found in _neighbours(np.frombuffer(b'"a"', np.uint8), np.array([0, 2]))]
+    [b'\na', b'a\n']
+    """
+    last = len(content) - 1
+    before, after = content.take(places - 1, mode="wrap"), content.take(places + 1, mode="clip")
+    before[places == 0] = _NEWLINE
+    after[places >= last] = _NEWLINE
+    return before, after
 
 
 def _toggles_one_by_one(quotes: list[int], starts: list[bool], inside: bool) -> NDArray[np.intp]:
@@ -118,6 +136,8 @@ class Tally:
         Lines that are only part of a row because of a quoted cell, and how many would make a row of their own.
     long_cells, broken_cells
         Quoted cells with line breaks, and how many of them go on behind the closing quote, or are never closed.
+    is_regular
+        Whether all quotes stand where a program that writes CSV puts them.
     has_quotes
         Whether there are quotes.
     begins_quoted
@@ -128,6 +148,7 @@ class Tally:
 
     def __init__(self, separator: str) -> None:
         self.separator = ord(separator)
+        self.is_regular = True
         self.lines = self.misfit_lines = self.rows = self.misfit_rows = self.spanning = self.fitting = 0
         self.long_cells = self.broken_cells = 0
         self.has_quotes = self.begins_quoted = self.inside = False
@@ -140,15 +161,20 @@ class Tally:
     def add(self, content: bytes) -> None:
         """Count whole lines; only the last portion may end without a line break."""
         data = np.frombuffer(content, np.uint8)
-        quoting = find_quoting(data, self.separator, inside=self.inside)
-        newlines = np.flatnonzero(data == _NEWLINE)
-        if len(data) and data[-1] != _NEWLINE:
-            newlines = np.append(newlines, len(data))
-        if not len(newlines):
+        if not len(data):
             return
-        separators = np.flatnonzero(data == self.separator)
-        self.has_quotes |= bool((data == _QUOTE).any())
-        line_separators = np.diff(np.searchsorted(separators, newlines), prepend=0)
+        quoting = find_quoting(data, self.separator, inside=self.inside)
+        self.is_regular &= quoting.is_regular
+        is_mark = (data == _NEWLINE) | (data == self.separator) | (data == _QUOTE)
+        marks = np.flatnonzero(is_mark)
+        kinds = data[marks]
+        if data[-1] != _NEWLINE:
+            marks, kinds = np.append(marks, len(data)), np.append(kinds, np.uint8(_NEWLINE))
+        is_newline, is_separator, is_quote = (kinds == kind for kind in (_NEWLINE, self.separator, _QUOTE))
+        ends = np.flatnonzero(is_newline)
+        newlines = marks[ends]
+        self.has_quotes |= bool(is_quote.any())
+        line_separators = np.diff(np.cumsum(is_separator, dtype=np.int32)[ends], prepend=0)
         is_blank = _blank_lines(data, newlines)
         if self.width is None and not is_blank.all():
             first = int(np.argmin(is_blank))
@@ -156,8 +182,14 @@ class Tally:
             self.begins_quoted = bool(data[newlines[first - 1] + 1 if first else 0] == _QUOTE)
         self.lines += int((~is_blank).sum())
         self.misfit_lines += int((line_separators[~is_blank] != self.width).sum())
-        self._add_cells(quoting, newlines)
-        self._add_rows(quoting.toggles, newlines, separators, is_blank, line_separators == self.width)
+        # doubled quotes cancel each other out, so that in regular text all quotes count, which needs no search
+        toggles = np.cumsum(is_quote) if quoting.is_regular else np.searchsorted(quoting.toggles, marks)
+        is_outside = (toggles + self.inside) % 2 == 0
+        separators = np.cumsum(is_separator & is_outside)[ends]
+        if self.inside or not is_outside[ends].all():
+            self._add_cells(quoting, newlines)
+        self._add_rows(is_outside[ends], separators, is_blank, line_separators == self.width)
+        self.inside = bool(self.inside) ^ bool(len(quoting.toggles) % 2)
         self._all_lines += len(newlines)
 
     def _add_cells(self, quoting: Quoting, newlines: NDArray[np.intp]) -> None:
@@ -173,20 +205,27 @@ class Tally:
 
     def _add_rows(
         self,
-        toggles: NDArray[np.intp],
-        newlines: NDArray[np.intp],
+        is_last: NDArray[np.bool_],
         separators: NDArray[np.intp],
         is_blank: NDArray[np.bool_],
         fits: NDArray[np.bool_],
     ) -> None:
-        """Count rows: lines up to a line break outside of quotes. The last one may go on in the next portion."""
-        outside = (np.searchsorted(toggles, newlines) + self.inside) % 2 == 0
-        between = separators[(np.searchsorted(toggles, separators) + self.inside) % 2 == 0]
-        last_lines = np.flatnonzero(outside)
-        ends = np.searchsorted(between, newlines[last_lines])
+        """Count rows: lines up to a line break outside of quotes. The last one may go on in the next portion.
+
+        Parameters
+        ----------
+        is_last
+            Whether each line ends a row.
+        separators
+            How many separators outside of quotes there are up to the end of each line.
+        is_blank, fits
+            Whether each line is blank, and whether it would make a row of its own.
+        """
+        last_lines = np.flatnonzero(is_last)
+        ends = separators[last_lines]
         widths = np.diff(ends, prepend=0)
         n_lines = np.diff(last_lines, prepend=-1)
-        rest = len(newlines) - int(n_lines.sum())
+        rest = len(is_last) - int(n_lines.sum())
         is_part = np.concatenate([np.repeat(n_lines > 1, n_lines), np.ones(rest, np.bool_)])
         if len(last_lines):
             is_part[: n_lines[0]] |= self._open_lines > 0
@@ -196,12 +235,11 @@ class Tally:
             self._count_rows(widths[kept])
             self._open_lines = self._open_separators = 0
         if rest and not self._open_lines:
-            self.opened = self._all_lines + len(newlines) - rest + 1
+            self.opened = self._all_lines + len(is_last) - rest + 1
         self._open_lines += rest
-        self._open_separators += len(between) - (int(ends[-1]) if len(ends) else 0)
+        self._open_separators += int(separators[-1]) - (int(ends[-1]) if len(ends) else 0)
         self.spanning += int(is_part.sum())
         self.fitting += int((is_part & fits).sum())
-        self.inside = bool(self.inside) ^ bool(len(toggles) % 2)
 
     def _count_rows(self, widths: NDArray[np.intp]) -> None:
         if len(widths) and self.row_width is None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfcr.data.encoding import DataFile, decode_chunks
+from tfcr.data.encoding import DataFile, utf8_chunks
 from tfcr.errors import DataError
 
 PIECE_BYTES = 1 << 26
@@ -99,10 +99,7 @@ def _utf8_slices(file: DataFile, encoding: str, size: int) -> Iterator[bytes]:
     """Yield the text in UTF-8, at most `size` bytes at a time; the line breaks of old Macs become ours."""
     head = file.head()
     old_mac = b"\r" in head and b"\n" not in head
-    for text in decode_chunks(file.chunks(), encoding, file.name):
-        try:
-            content = (text.replace("\r", "\n") if old_mac else text).encode()
-        except UnicodeEncodeError:
-            raise DataError(f"{file.name} holds half of a surrogate pair; expected text in {encoding}") from None
+    for chunk in utf8_chunks(file, encoding):
+        content = chunk.replace(b"\r", b"\n") if old_mac else chunk
         for start in range(0, len(content), size):
             yield content[start : start + size]

@@ -297,6 +297,8 @@ def _listed(labels: Iterable[Any]) -> Labels | list[Any]:
 def _first_missing(labels: Labels | list[Any]) -> int | None:
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "biuU":
         return None
+    if isinstance(labels, list) and set(map(type, labels)) <= {str, int, bool}:
+        return None
     return next((number for number, label in enumerate(labels) if _is_missing(label)), None)
 
 

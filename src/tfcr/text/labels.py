@@ -38,6 +38,30 @@ class LabelError(ValueError):
         self.as_text = as_text
 
 
+_HASHABLE = {str, int, float, bool, type(None)}
+
+
+def distinct(labels: Sequence[Any]) -> Sequence[Any]:
+    """Return each label once, in the order of first use, if all that are not None have one type; else all labels.
+
+    Of several types, 1, 1.0 and True are equal, though they are different labels.
+
+    >>> distinct(["b", "a", "b"]), distinct([1, True])
+    (['b', 'a'], [1, True])
+    """
+    kinds = set(map(type, labels))
+    return list(dict.fromkeys(labels)) if len(kinds - {type(None)}) <= 1 and kinds <= _HASHABLE else labels
+
+
+def by_label(function: Callable[[Any], Any], labels: Sequence[Any]) -> list[Any]:
+    """Return a pure function of each label; it is called once for each `distinct` one."""
+    once = distinct(labels)
+    if once is labels:
+        return list(map(function, labels))
+    known = dict(zip(once, map(function, once), strict=True))
+    return list(map(known.__getitem__, labels))
+
+
 def label_array(values: Iterable[Any]) -> NDArray[Any]:
     """Return labels as an array of one type; raise LabelError, which says what was found and expected.
 
@@ -60,7 +84,8 @@ def label_array(values: Iterable[Any]) -> NDArray[Any]:
         return _CHECKS_OF_ARRAYS[values.dtype.kind](values)
     labels = values.tolist() if isinstance(values, np.ndarray) else list(values)
     examples: dict[str, Any] = {}
-    for number, label in enumerate(labels):
+    one_type = len(set(map(type, labels))) == 1  # the usual case: looking at each label takes long
+    for number, label in enumerate(labels[:1] if one_type else labels):
         examples.setdefault(_kind_of(label, number), label)
     kinds = set(examples)
     if kinds == {"integer", "number"}:
