@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 from tests.data.files import write_parquet, write_xlsx
-from tfcr.data import ReadOptions, foreign, isolated, read_corpus
+from tfcr.data import ReadOptions, isolated, read_corpus
 from tfcr.data.isolated import parse_isolated
 from tfcr.data.readers import read_table
 from tfcr.errors import DataError
+from tfcr.system.limits import LIMITS
 
 
 def test_a_parser_that_aborts_ends_only_its_own_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,8 +45,8 @@ def test_lying_sizes_of_parquet(tmp_path: Path) -> None:
 
 def test_parquet_that_unpacks_to_absurd_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.parquet"
-    monkeypatch.setattr(isolated, "MOST_UNPACKED", 1 << 20)
-    monkeypatch.setattr(isolated, "MOST_RATIO", 1)
+    monkeypatch.setitem(LIMITS, "table unpacked", LIMITS["table unpacked"]._replace(value=1 << 20))
+    monkeypatch.setitem(LIMITS, "unpacked ratio", LIMITS["unpacked ratio"]._replace(value=1))
     for frame in (pl.select(n=pl.repeat(1, 200_000)), pl.select(text=pl.repeat("word " * 99, 4000))):
         frame.write_parquet(path)
         with pytest.raises(DataError, match="cannot be read as Parquet: it unpacks to more than 1 MB"):
@@ -60,7 +61,7 @@ def test_a_packed_parquet_says_so(tmp_path: Path) -> None:
 
 def test_a_workbook_that_unpacks_to_absurd_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_xlsx(tmp_path)
-    monkeypatch.setattr(foreign, "MOST_UNPACKED", 1000)
+    monkeypatch.setitem(LIMITS, "table unpacked", LIMITS["table unpacked"]._replace(value=1000))
     with pytest.raises(DataError, match="cannot be read as an Excel workbook: it unpacks to more than"):
         read_corpus(path)
 

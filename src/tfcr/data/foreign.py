@@ -7,13 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from tfcr.system.limits import limit, most_unpacked, open_regular
+
 OLE = b"\xd0\xcf\x11\xe0"
 """How files of old Office programs begin, and workbooks with a password."""
-MOST_UNPACKED = 1 << 30
-"""A workbook whose parts unpack to more bytes is refused."""
-MOST_RATIO = 200
-MOST_HARMLESS = 100 << 20
-"""So is one that unpacks to so many times its size, if that is more than harmless."""
 _CHUNK = 1 << 20
 
 
@@ -93,7 +90,7 @@ def foreign_format(head: bytes) -> str:
 
 def check_parquet(path: Path) -> None:
     """Raise ValueError for a file that cannot be Parquet: one without the marks at both ends, or with a false size."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = file.seek(0, 2)
         if size < 12:
             raise ValueError("it is too short")
@@ -113,7 +110,7 @@ def check_zip(file: IO[bytes], size: int) -> None:
     file, size
         The archive, and its size in bytes.
     """
-    most = min(MOST_UNPACKED, max(MOST_HARMLESS, MOST_RATIO * size))
+    most = min(limit("table unpacked"), most_unpacked(size))
     unpacked = 0
     try:
         with zipfile.ZipFile(file) as archive:

@@ -18,15 +18,13 @@ from typing import IO, Any
 import polars as pl
 
 from tfcr.errors import DataError
+from tfcr.system.limits import limit
 
 _PROGRAM = Path(__file__).with_name("isolated_child.py")
 _HEADER = struct.Struct("<cQ")
 _WAIT_SECONDS = 120.0
 _BYTES_PER_SECOND = 1_000_000
 """A table must arrive in this time, more for large files; where the system can, processor time is limited as well."""
-MOST_UNPACKED = 1 << 30
-MOST_RATIO = 200
-"""A file may unpack to so many bytes, or to so many times its size if that is more."""
 _DIED = "it is damaged, or needs too much memory or time"
 
 
@@ -51,7 +49,7 @@ def parse_isolated(
     """
     size = len(content) if content is not None else path.stat().st_size
     request = {"kind": kind, "path": None if content is not None else os.fspath(path.resolve()), "size": size}
-    most = max(MOST_UNPACKED, MOST_RATIO * size)
+    most = max(limit("table unpacked"), limit("unpacked ratio") * size)
     command = [sys.executable, "-P", str(_PROGRAM), json.dumps({**request, "most": most, **options})]
     try:
         child = subprocess.Popen(  # noqa: S603 - our own program

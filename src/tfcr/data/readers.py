@@ -36,10 +36,9 @@ from tfcr.data.options import ReadOptions, Table
 from tfcr.data.streaming import text_pieces
 from tfcr.errors import DataError, MissingExtraError, in_one_line, look_up, unknown_name
 from tfcr.system.archives import Member, members, tar_members
-from tfcr.system.limits import is_packed, kind_of
+from tfcr.system.limits import in_words, is_packed, kind_of, limit
 
 LABEL_MARK = "__label__"
-MOST_WORKBOOK_BYTES = 1 << 28
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 """What a workbook with a password names its content."""
 _DATE, _TIME = r"^(\d{4}-\d\d-\d\d) 00:00:00$", r"^1899-12-31 (\d\d:\d\d:\d\d)$"
@@ -292,8 +291,8 @@ def _workbook(file: DataFile) -> bytes:
     content = b""
     for chunk in file.chunks():
         content += chunk
-        if len(content) > MOST_WORKBOOK_BYTES:
-            raise DataError(f"{file.name} is larger than {MOST_WORKBOOK_BYTES >> 20} MB; save it as CSV")
+        if len(content) > limit("workbook"):
+            raise DataError(f"{file.name} is larger than {in_words(limit('workbook'))}; save it as CSV")
     if not content:
         raise DataError(f"{file.name} is empty; expected labelled texts")
     if content.startswith(OLE) and _ENCRYPTED_PACKAGE in content:

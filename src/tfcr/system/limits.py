@@ -30,6 +30,8 @@ LIMITS: dict[str, Limit] = {
     "unpacked": Limit(64 << 30, "bytes", "what a compressed file or an archive unpacks to"),
     "unpacked ratio": Limit(200, "times its size", "the same, if it is more than `unpacked harmless`"),
     "unpacked harmless": Limit(100 << 20, "bytes", "what any compressed file may unpack to"),
+    "workbook": Limit(1 << 28, "bytes", "an Excel workbook, as it lies on disk"),
+    "table unpacked": Limit(1 << 30, "bytes", "what a workbook unpacks to, and a Parquet file below `unpacked ratio`"),
     "archive header": Limit(1 << 20, "bytes", "the header of one file in a tar archive, the target of a link in a zip"),
     "xz memory": Limit(256 << 20, "bytes", "what unpacking an xz file takes"),
     "dimensions": Limit(1 << 16, "numbers", "the length of a word vector"),
@@ -171,7 +173,8 @@ class _Unpacked(io.RawIOBase):
             raise OSError(str(error) or type(error).__name__) from None
         self.size += n_read
         if self.size > self.most:
-            raise OSError(f"it unpacks to more than {in_words(self.most)}")
+            what = f"it unpacks to more than {in_words(self.most)}; if you trust it, unpack it first"
+            raise OSError(errno.EFBIG, what)
         return n_read
 
     def close(self) -> None:
