@@ -38,6 +38,8 @@ TABLES = {
 """Where each placeholder's names are: the source file, and the dict in it."""
 
 
+MOST_COMMANDS = 3
+"""How many commands a message names."""
 CLOSE = 0.75
 """How similar an option must be to be suggested: --ouput is to --output, --epochs is not to --blocks."""
 
@@ -120,7 +122,11 @@ def _meant(option: str, context: Any) -> str:
     if close:
         return f". Did you mean --{close[0]}?"
     others = [path for path, command in leaves(context.find_root().command, "tfcr") if option in _options(command)]
-    return f", which is an option of {' and '.join(others)}" if others else ""
+    if len(others) > MOST_COMMANDS:
+        others = [*others[:MOST_COMMANDS], "others"]
+    *most, last = others or [""]
+    named = f"{', '.join(most)} and {last}" if most else last
+    return f", which is an option of {named}" if named else ""
 
 
 def leaves(command: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -3,7 +3,6 @@
 A reader takes the place of the files (one file, a folder, or an archive of them) and yields a `Row` per document.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -16,6 +15,7 @@ from tfcr.data.datasets.rows import Row, csv_rows, files_of, mended, text_chunks
 from tfcr.data.encoding import bare_lines
 from tfcr.errors import DataError, TfcrError
 from tfcr.system.archives import Member, members
+from tfcr.system.limits import parse_json
 
 # Zhang's sets: train.csv and test.csv of class number and texts ----------------------------------------------------
 
@@ -85,9 +85,9 @@ def amazon_rows(place: Path) -> Iterator[Row]:
 
 def _review(line: str, where: str) -> Row:
     try:
-        record = json.loads(line)
+        record = parse_json(line)
         return Row(class_of(str(record["overall"]), STARS), mended(str(record.get("reviewText") or "")))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         shown = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise DataError(f"{where}: {shown}; expected a JSON object with reviewText and overall") from None
 

@@ -29,6 +29,7 @@ from tfcr.experiment.plan.corpora import CorpusFacts
 from tfcr.experiment.plan.profiles import resolve_profile
 from tfcr.experiment.plan.request import W2V_SOURCES
 from tfcr.system.array_codec import as_json
+from tfcr.system.limits import parse_json
 
 T = TypeVar("T")
 
@@ -289,11 +290,11 @@ def _cell_row(cell: Cell, wanted: int) -> tuple[Any, ...]:
 
 def _read_cell(row: Mapping[str, Any]) -> Cell:
     _check_types(row, CELL_TYPES)
-    facts = json.loads(row["facts"])
+    facts = parse_json(row["facts"])
     vectors = facts.pop("vectors")
     lists = {name: tuple(facts[name]) for name in ("classes", "notes")}
     names = {name: row[name] for name in _CELL_COLUMNS[:6]}
-    settings = Settings.from_json(json.loads(row["settings"]))
+    settings = Settings.from_json(parse_json(row["settings"]))
     cell = Cell(**names, settings=settings, facts=CorpusFacts(**{**facts, **lists}), vectors=vectors)
     _check_types(vars(settings), SETTING_TYPES)
     _check_types({**vars(cell.facts), "vectors": vectors}, FACT_TYPES)
@@ -308,7 +309,7 @@ def _read_cell(row: Mapping[str, Any]) -> Cell:
 
 def _read_fold(row: Mapping[str, Any]) -> FoldResult:
     _check_types(row, FOLD_TYPES)
-    parsed = {name: json.loads(row[name]) for name in ("confusion", "versions", "details")}
+    parsed = {name: parse_json(row[name]) for name in ("confusion", "versions", "details")}
     _check_types(parsed, {"confusion": (list,), "versions": (dict,), "details": (dict,)})
     confusion = np.array(parsed["confusion"])
     if confusion.dtype.kind not in "iuf" or not np.isfinite(confusion).all() or (confusion < 0).any():
