@@ -14,6 +14,8 @@ MOST = 0.99
 """The largest fraction before the end: no estimate is exact."""
 LEAST = 0.1
 """What is left of a stage that is not over, at the least, as a fraction of its time so far."""
+SHORTEST = 1e-3
+"""Seconds: nothing is learned from stages that were expected to be shorter."""
 MOST_SLOWER = 3.0
 """How much slower or faster than expected stages of one kind make those of another."""
 BYTES_PER_SECOND = 1e7
@@ -136,9 +138,9 @@ class Stages:
 
     def _end_stage(self, now: float) -> None:
         """Remember how long the stage took, for those of the same kind."""
-        if self._expected:
+        if self._expected >= SHORTEST:
             taken, expected = self._taken.get(self._kind, (0.0, 0.0))
             # what was expected already contains the correction by earlier stages: take it out again
             planned = self._expected * (expected / taken if taken else 1.0)
-            self._taken[self._kind] = taken + now - self._began, expected + planned
+            self._taken[self._kind] = taken + max(now - self._began, SHORTEST), expected + planned
             self._expected = 0.0
