@@ -1,0 +1,187 @@
+"""Pieces of words: a word that training never saw is scored from its pieces.
+
+A piece is a string within a word, or the whole word. In pieces, a space marks the edge of a word, so that a prefix, an
+ending and the same letters inside are three different pieces:
+
+    ngrams    good -> " g" "go" "oo" "od" "d " " go" "goo" "ood" "od " …     2 to 5 characters, each once
+    affixes   good -> " g" "d " " go" "od " " goo" "ood " " good" "good "    those at either edge
+    longest   goodish -> " good" "ish"         from left to right, the longest piece that fits (WordPiece)
+    merge     goodish -> " good" "ish"         characters, joined in the order of the list of pieces (BPE)
+    whole     good -> " good "
+
+Which pieces there are is a list; strings that are not in it are passed over.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tfcr.errors import look_up
+
+SHORTEST, LONGEST = 2, 5
+"""Characters of an n-gram."""
+MAX_CHARACTERS = 64
+"""Characters of a word that are looked at: links and random strings have thousands."""
+MIN_NATIVE_WORDS = 2_000
+"""Fewer words are cut by plain Python, sooner than compiled code is loaded."""
+
+Numbers = Mapping[str, int]
+"""The number of each piece."""
+
+
+def ngrams_of(word: str) -> list[str]:
+    """Return the different n-grams of a word, edges included.
+
+    Examples
+    --------
+    >>> ngrams_of("so")
+    [' s', 'so', 'o ', ' so', 'so ', ' so ']
+    """
+    edged = _edged(word)
+    sizes = range(SHORTEST, LONGEST + 1)
+    return list(dict.fromkeys(edged[at : at + size] for size in sizes for at in range(len(edged) - size + 1)))
+
+
+def affixes_of(word: str) -> list[str]:
+    """Return the different n-grams at either edge of a word.
+
+    Examples
+    --------
+    >>> affixes_of("so")
+    [' s', 'o ', ' so', 'so ', ' so ']
+    """
+    edged = _edged(word)
+    sizes = range(SHORTEST, min(LONGEST, len(edged)) + 1)
+    return list(dict.fromkeys(piece for size in sizes for piece in (edged[:size], edged[-size:])))
+
+
+def _edged(word: str) -> str:
+    return f" {word[:MAX_CHARACTERS]} "
+
+
+def _known(pieces: Iterable[str], numbers: Numbers) -> list[int]:
+    return [numbers[piece] for piece in pieces if piece in numbers]
+
+
+def _longest(word: str, numbers: Numbers) -> list[int]:
+    """Return the longest piece that the word begins with, then the longest after it; what fits nowhere is skipped."""
+    rest, found = _edged(word)[:-1], []
+    while rest:
+        size = next((size for size in range(len(rest), 0, -1) if rest[:size] in numbers), 0)
+        if size:
+            found.append(numbers[rest[:size]])
+        rest = rest[max(size, 1) :]
+    return found
+
+
+def _merged(word: str, numbers: Numbers) -> list[int]:
+    """Join the two neighbours whose union comes first in the list, again and again, as sentencepiece's BPE does."""
+    parts = list(_edged(word)[:-1])
+    while True:
+        unions = [numbers.get(one + two, len(numbers)) for one, two in zip(parts, parts[1:], strict=False)]
+        first = min(unions, default=len(numbers))
+        if first == len(numbers):
+            return _known(parts, numbers)
+        at = unions.index(first)
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+
+
+SEGMENTATIONS: dict[str, Callable[[str, Numbers], list[int]]] = {
+    "ngrams": lambda word, numbers: _known(ngrams_of(word), numbers),
+    "affixes": lambda word, numbers: _known(affixes_of(word), numbers),
+    "longest": _longest,
+    "merge": _merged,
+    "whole": lambda word, numbers: _known([f" {word} "], numbers),
+}
+"""From a word to the numbers of its pieces. The position of a row is its number in compiled code."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A list of different pieces, and the name of the segmentation that cuts words into them.
+
+    Examples
+    --------
+    >>> pieces = Pieces([" go", "od", "o"], "longest")
+    >>> pieces.of_word("good"), pieces.of_word("goo"), pieces.of_word("bad")
+    ([0, 1], [0, 2], [])
+    """
+
+    names: Sequence[str]
+    segmentation: str
+
+    def __post_init__(self) -> None:
+        look_up(SEGMENTATIONS, self.segmentation, "segmentation")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each piece."""
+        return dict(zip(self.names, range(len(self.names)), strict=True))
+
+    def of_word(self, word: str) -> list[int]:
+        """Return the numbers of a word's pieces; a piece may occur twice."""
+        return SEGMENTATIONS[self.segmentation](word, self.numbers)
+
+    def matrix(self, words: Sequence[str]) -> sp.csr_array:
+        """Return how often each word holds each piece; float32 (n_words, n_pieces)."""
+        if len(words) >= MIN_NATIVE_WORDS:
+            from tfcr.text.native_pieces import cut_words  # noqa: PLC0415 - numba loads slowly
+
+            numbers, starts = cut_words(words, self)
+        else:
+            found = [self.of_word(word) for word in words]
+            numbers = np.fromiter((number for some in found for number in some), np.int32)
+            starts = np.cumsum([0, *map(len, found)])
+        return piece_matrix(numbers, starts, len(self))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what can be derived, when models are copied to other processes."""
+        return {"names": self.names, "segmentation": self.segmentation}
+
+
+def piece_matrix(numbers: NDArray[np.int32], starts: NDArray[np.int64], n_pieces: int) -> sp.csr_array:
+    """Return the matrix of words and their pieces, which stand one word after the other."""
+    matrix = sp.csr_array((np.ones(len(numbers), np.float32), numbers, starts), (len(starts) - 1, n_pieces))
+    matrix.sum_duplicates()
+    return matrix
+
+
+def find_ngrams(
+    words: Sequence[str], document_frequencies: NDArray[np.int64], at_least: int, segmentation: str
+) -> Pieces:
+    """Return the n-grams of words that may occur in `at_least` documents, sorted.
+
+    Parameters
+    ----------
+    words
+        Of a corpus.
+    document_frequencies
+        The number of documents that hold each word; their sum over the words with an n-gram is at least the number of
+        documents with that n-gram.
+    at_least
+        Rarer n-grams are left out.
+    segmentation
+        ``ngrams`` or ``affixes``.
+
+    Examples
+    --------
+    >>> find_ngrams(["so", "go"], np.array([1, 2]), 3, "ngrams").names
+    ['o ']
+    """
+    if len(words) >= MIN_NATIVE_WORDS:
+        from tfcr.text.native_pieces import find_frequent  # noqa: PLC0415 - numba loads slowly
+
+        return Pieces(find_frequent(words, document_frequencies, at_least, segmentation), segmentation)
+    cut = {"ngrams": ngrams_of, "affixes": affixes_of}[segmentation]
+    frequencies: dict[str, int] = {}
+    for word, frequency in zip(words, document_frequencies.tolist(), strict=True):
+        for piece in cut(word):
+            frequencies[piece] = frequencies.get(piece, 0) + frequency
+    return Pieces(sorted(piece for piece, frequency in frequencies.items() if frequency >= at_least), segmentation)
