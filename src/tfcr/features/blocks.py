@@ -26,12 +26,34 @@ from tfcr.errors import look_up
 from tfcr.schemes import Weights
 from tfcr.system.hardware import check_fits
 from tfcr.text.documents import CountedDocuments
+from tfcr.text.pieces import Pieces
 
 Known = NDArray[np.bool_]
 Vectors = NDArray[np.float32] | sp.csr_array
 
 MIN_NATIVE_PRODUCTS = 50_000_000
 """Entries times columns below which document vectors are computed by scipy, sooner than compiled code is loaded."""
+
+
+@dataclass(frozen=True)
+class PieceVectors:
+    """How a block sees a word that is no term: weight · vector of the word is the sum over its pieces.
+
+    Likewise, the square of its weight is the sum of its pieces' squares, so that the L2 norm is known.
+
+    Attributes
+    ----------
+    pieces
+        The pieces that words are cut into.
+    weights
+        float32 (n_pieces,).
+    vectors
+        float32 (n_pieces, dimensions); None stands for the identity, one dimension per piece.
+    """
+
+    pieces: Pieces
+    weights: NDArray[np.float32]
+    vectors: NDArray[np.float32] | None
 
 
 @dataclass(frozen=True)
@@ -52,6 +74,8 @@ class Block:
         The only output of the head that sees this block; None if all do.
     suffixes
         What follows the name in each column's name; by default the number of the dimension.
+    pieces
+        How it sees words that are no terms; None if it does not. Only for averaging ``unit``.
     """
 
     name: str
@@ -60,6 +84,7 @@ class Block:
     averaging: str
     output: int | None = None
     suffixes: tuple[str, ...] | None = None
+    pieces: PieceVectors | None = None
 
     @property
     def dimensions(self) -> int:

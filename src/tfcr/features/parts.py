@@ -3,22 +3,91 @@
 To add a kind of feature, write a function that makes its blocks, and add a row to PARTS.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.features.blocks import Block, make_blocks
+from tfcr.embeddings import Embeddings
+from tfcr.features.blocks import Block, PieceVectors, make_blocks
 from tfcr.features.cross_fit import BlockMaker
 from tfcr.schemes import Scheme, compute_weights
 from tfcr.text.class_counts import ClassCounts
 from tfcr.text.documents import CountedDocuments
+from tfcr.text.pieces import Pieces, find_ngrams
+
+RARE_NGRAM = 2
+"""Character n-grams in fewer training documents have no weight."""
+MAX_NGRAM_WORK = 200_000_000
+"""N-grams of all documents, times outputs, up to which all n-grams are used; beyond that, those at the edges of words,
+a quarter of them, do nearly as well."""
+UNSEEN_WORDS = 100_000
+"""Words of a vector file, the most frequent ones, that a model knows though training did not see them."""
 
 
 @dataclass(frozen=True)
-class VectorSettings:
-    """How word vectors become blocks.
+class CharacterNgrams:
+    """The character n-grams of a vocabulary.
+
+    Attributes
+    ----------
+    pieces
+        The n-grams.
+    of_words
+        1 where a word holds an n-gram; float32 (n_words, n_pieces).
+    """
+
+    pieces: Pieces
+    of_words: sp.csr_array
+
+    @classmethod
+    def of(cls, documents: CountedDocuments, n_outputs: int) -> "CharacterNgrams":
+        """Return all n-grams of the documents' words, or those at their edges if there would be too many."""
+        words = documents.vocabulary.words
+        frequencies = documents.only_words().document_frequencies()
+        # a word of n characters has n + 1 n-grams of two characters, edges included, n of three, and so on: 4n - 2
+        sizes = np.fromiter((4 * len(word) for word in words), np.int64, len(words))
+        segmentation = "ngrams" if int(frequencies @ sizes) * n_outputs <= MAX_NGRAM_WORK else "affixes"
+        pieces = find_ngrams(words, frequencies, RARE_NGRAM, segmentation)
+        return cls(pieces, pieces.matrix(words))
+
+
+@dataclass(frozen=True)
+class PlainVectors:
+    """The word vectors of one Embeddings, for unweighted sums.
+
+    Attributes
+    ----------
+    vectors
+        One per word, zeros if it has none; float32 (n_words, dimensions).
+    lengths
+        The length of each, or the root of the sum of squares over its sub-words; float32 (n_words,).
+    pieces, piece_vectors
+        What a word never seen is made of; float32 (n_pieces, dimensions).
+    """
+
+    vectors: NDArray[np.float32]
+    lengths: NDArray[np.float32]
+    pieces: Pieces
+    piece_vectors: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, embeddings: Embeddings, words: Sequence[str]) -> "PlainVectors":
+        """Return the vectors of some words."""
+        pieces, piece_vectors = embeddings.pieces(UNSEEN_WORDS)
+        if embeddings.segmentation is None:
+            vectors = embeddings.of_words(words)
+            return cls(vectors, np.linalg.norm(vectors, axis=1), pieces, piece_vectors)
+        cut = pieces.matrix(words)
+        squares = np.einsum("pd,pd->p", piece_vectors, piece_vectors)
+        return cls(cut @ piece_vectors, np.sqrt(cut @ squares), pieces, piece_vectors)
+
+
+@dataclass(frozen=True)
+class PartSettings:
+    """What parts make their blocks of, besides counts.
 
     Attributes
     ----------
@@ -28,6 +97,10 @@ class VectorSettings:
         For the names of columns.
     scheme, blocks, averaging
         As in TfcrClassifier.
+    plain
+        The vectors of the part ``plain``, one or more.
+    ngrams
+        The n-grams of the words, if a part needs them.
     """
 
     vectors: NDArray[np.float32] | None
@@ -35,10 +108,12 @@ class VectorSettings:
     scheme: str | Scheme
     blocks: str
     averaging: str
+    plain: Sequence[PlainVectors] = ()
+    ngrams: CharacterNgrams | None = None
 
 
 def vector_blocks(
-    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: VectorSettings
+    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings
 ) -> list[Block]:
     """Return the word vectors weighted by class: the paper's method."""
     known = counts()
@@ -47,18 +122,79 @@ def vector_blocks(
     return make_blocks(settings.blocks, weights, settings.vectors, names, averaging, known.occurs())
 
 
+def plain_blocks(
+    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings
+) -> list[Block]:
+    """Return the sum of word vectors, to unit length, one block for each kind of vectors; no weights are learned.
+
+    Words never seen are seen by it, as far as the vectors know them or their sub-words.
+    """
+    return [
+        Block(
+            "(plain)",
+            *_split_lengths(plain.vectors, plain.lengths),
+            "unit",
+            pieces=PieceVectors(plain.pieces, *_split_lengths(plain.piece_vectors)),
+        )
+        for plain in settings.plain
+    ]
+
+
+def _split_lengths(
+    vectors: NDArray[np.float32], lengths: NDArray[np.float32] | None = None
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the length of each vector, and the vectors divided by it."""
+    found = np.linalg.norm(vectors, axis=1) if lengths is None else lengths
+    return found, vectors / np.where(found > 0, found, 1)[:, None]
+
+
 def tfidf_blocks(
-    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: VectorSettings
+    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings
 ) -> list[Block]:
     """Return all terms of the vocabulary by TF-IDF, with sublinear counts and L2 norm, as scikit-learn computes it.
 
     A bigram that only one document holds has no weight.
     """
     frequencies = documents.document_frequencies()
-    idf = np.log((1 + len(documents)) / (1 + frequencies)) + 1
     at_least = np.ones(len(frequencies))
     at_least[documents.vocabulary.section("bigrams")] = 2
-    return [Block("(words)", np.where(frequencies >= at_least, idf, 0).astype(np.float32), None, "unit")]
+    return [Block("(words)", np.where(frequencies >= at_least, _idf(frequencies, documents), 0), None, "unit")]
+
+
+def character_blocks(
+    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings
+) -> list[Block]:
+    """Return the character n-grams of the words by TF-IDF: an n-gram counts in each word of the document.
+
+    The n-grams of a word are a sparse vector of that word, so that this is a block like any other: with idf 2 for
+    "go" and 1 for "od", "good" has the weight √(2² + 1²) and the vector (2, 1) / √5.
+    """
+    found = settings.ngrams
+    if found is None:
+        raise ValueError("found no n-grams; expected those of the vocabulary")
+    frequencies = found.of_words.T @ documents.only_words().document_frequencies()
+    frequencies = np.minimum(frequencies, len(documents))  # an upper bound: a document may hold several such words
+    idf = np.where(frequencies >= RARE_NGRAM, _idf(frequencies, documents), 0).astype(np.float32)
+    vectors = sp.csr_array(found.of_words @ sp.diags_array(idf))
+    vectors.eliminate_zeros()
+    weights = np.zeros(len(documents.vocabulary), np.float32)
+    words = documents.vocabulary.section("words")
+    weights[words] = np.sqrt((vectors * vectors).sum(axis=1))
+    scaled = sp.diags_array(1 / np.where(weights[words] > 0, weights[words], 1)) @ vectors
+    padded = sp.csr_array(scaled.astype(np.float32))
+    padded.resize(len(weights), padded.shape[1])  # bigrams have none
+    return [Block("(characters)", weights, padded, "unit", pieces=PieceVectors(found.pieces, idf, None))]
+
+
+def ngram_blocks(
+    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings
+) -> list[Block]:
+    """Return words and bigrams, and character n-grams, side by side for one head."""
+    return [*tfidf_blocks(documents, counts, settings), *character_blocks(documents, counts, settings)]
+
+
+def _idf(frequencies: NDArray[np.int64], documents: CountedDocuments) -> NDArray[np.float32]:
+    return (np.log((1 + len(documents)) / (1 + frequencies)) + 1).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -68,13 +204,17 @@ class Part:
     Attributes
     ----------
     make_blocks
-        Makes its blocks from documents, a function that gives their class counts, and the settings of vectors.
+        Makes its blocks from documents, a function that gives their class counts, and the settings.
     strengths
         The values of C to pick from if none is given.
+    head
+        A name of HEADS to use instead of the SVM, if the user has not chosen another.
     uses_bigrams
         Whether it sees the bigrams of the vocabulary, or words only.
     needs_vectors
         Whether it needs embeddings.
+    needs_ngrams
+        Whether it needs the character n-grams of the words.
     supervised
         Whether its blocks depend on labels, so that cross-fitting changes them.
     sparse
@@ -83,24 +223,33 @@ class Part:
         About how long a fit takes, relative to that of ``words``; for the progress bar only.
     """
 
-    make_blocks: Callable[[CountedDocuments, Callable[[], ClassCounts], VectorSettings], list[Block]]
+    make_blocks: Callable[[CountedDocuments, Callable[[], ClassCounts], PartSettings], list[Block]]
     strengths: tuple[float, ...]
+    head: str = "svm"
     uses_bigrams: bool = False
     needs_vectors: bool = False
+    needs_ngrams: bool = False
     supervised: bool = False
     sparse: bool = False
     cost: float = 1.0
 
-    def block_maker(self, settings: VectorSettings) -> BlockMaker:
+    def block_maker(self, settings: PartSettings) -> BlockMaker:
         """Return a function that makes its blocks from documents and counts."""
         return lambda documents, counts: self.make_blocks(documents, counts, settings)
 
 
+_TFIDF = Part(tfidf_blocks, (0.1, 0.3, 1.0, 3.0), sparse=True)
 PARTS: dict[str, Part] = {
     # word vectors weighted by class: the paper's method
     "vectors": Part(vector_blocks, (1.0,), needs_vectors=True, supervised=True, cost=5.0),
+    # the plain sum of word vectors, words never seen included
+    "plain": Part(plain_blocks, (1.0, 3.0, 10.0), head="lr", needs_vectors=True),
     # words by TF-IDF
-    "words": Part(tfidf_blocks, (0.1, 0.3, 1.0, 3.0), sparse=True),
+    "words": _TFIDF,
     # words and bigrams by TF-IDF
-    "bigrams": Part(tfidf_blocks, (0.1, 0.3, 1.0, 3.0), sparse=True, uses_bigrams=True, cost=2.0),
+    "bigrams": replace(_TFIDF, uses_bigrams=True, cost=2.0),
+    # character n-grams of words by TF-IDF
+    "characters": replace(_TFIDF, make_blocks=character_blocks, needs_ngrams=True, cost=4.0),
+    # words, bigrams and character n-grams by TF-IDF, fitted together
+    "ngrams": replace(_TFIDF, make_blocks=ngram_blocks, uses_bigrams=True, needs_ngrams=True, cost=6.0),
 }

@@ -7,7 +7,7 @@ add a row to HEADS. Any scikit-learn linear classifier can take the place of a n
 from collections.abc import Callable
 
 from tfcr.errors import InputError, look_up, shown
-from tfcr.heads.base import Examples, FittedHead, Head, Targets, check_class_weight, fit_head, make_targets
+from tfcr.heads.base import Examples, FittedHead, Head, Problem, Targets, check_class_weight, fit_head, make_targets
 from tfcr.heads.newton import NewtonHead, logistic_loss, squared_hinge_loss
 from tfcr.heads.ridge import RidgeHead
 
@@ -39,6 +39,7 @@ __all__ = [
     "Examples",
     "FittedHead",
     "Head",
+    "Problem",
     "Targets",
     "check_class_weight",
     "fit_head",

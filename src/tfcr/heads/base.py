@@ -1,7 +1,8 @@
 """What all heads share: targets, solutions, and which output sees which columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ from tfcr.decision import ClassNumbers, output_classes
 from tfcr.errors import InputError, shown
 from tfcr.features.blocks import Block, column_starts
 from tfcr.features.cross_fit import FoldBlocks
-from tfcr.features.matrix import Features, features_of_views
+from tfcr.features.matrix import Features, ScaledFeatures, features_of_views
 from tfcr.system.hardware import check_fits, memory_limit
 from tfcr.text.class_counts import Labels, weight_row
 from tfcr.text.documents import CountedDocuments
@@ -70,6 +71,15 @@ class Targets:
     def document_weights(self) -> NDArray[np.float64]:
         """Return sample weight times class weight; (n_documents,)."""
         return self.sample_weight * self.class_weight[self.labels]
+
+    def root_balanced_weights(self) -> NDArray[np.float64]:
+        """Return sample weight times the root of the class weight, adding up to 1; (n_documents,).
+
+        Held-out documents weigh as much when strengths and part weights are picked: with balanced weights, those of
+        rare classes would decide alone, and with none they would not count.
+        """
+        weights = self.sample_weight * np.sqrt(self.class_weight[self.labels])
+        return np.asarray(weights / weights.sum())
 
     def class_totals(self) -> NDArray[np.float64]:
         """Return the sum of the sample weights of each class; (n_classes,)."""
@@ -191,42 +201,80 @@ def fit_head(
     ----------
     head
         The classifier.
+    examples, blocks, max_memory, fold_blocks
+        See `Problem`.
+    start
+        The solution of a similar problem: another strength, fewer documents. It is ignored if its shape differs.
+    """
+    return Problem(examples, blocks, max_memory, fold_blocks).solve(head, start)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What heads are fitted on; features that all outputs share are made once for several heads.
+
+    Attributes
+    ----------
     examples
         The training documents, counted over the terms of the blocks, and their targets.
     blocks
         What the features are.
     max_memory
         Bytes that features may take; larger ones are computed on demand.
-    start
-        The solution of a similar problem: another strength, fewer documents. It is ignored if its shape differs.
     fold_blocks
         Where features are cross-fitted: the blocks of each fold; see `cross_fit_blocks`.
     """
-    documents, targets = examples
-    limit = memory_limit() if max_memory is None else max_memory
-    n_columns = column_starts(blocks)[-1]
-    check_fits(
-        SOLVER_BYTES * n_columns * targets.n_outputs,
-        f"coefficients of {n_columns:,} features for {targets.n_outputs:,} classes",
-        "for vectors, use blocks='own' or fewer dimensions; for words, a larger min_count; or fewer classes",
-    )
-    means, intercepts = np.zeros(n_columns), np.zeros(targets.n_outputs)
-    coefficients = np.zeros((n_columns, targets.n_outputs))
-    if start is not None and start.coefficients.shape != coefficients.shape:
-        start = None
-    views = _views(blocks, targets.n_outputs)
-    seen_blocks = [seen for _, seen in views]
-    features = features_of_views(documents, blocks, seen_blocks, targets.sample_weight, limit, fold_blocks)
-    for (outputs, seen), scaled in zip(views, features, strict=True):
-        columns = _columns_of(blocks, seen)
-        place = np.ix_(columns, np.array(outputs))
-        known = None if start is None else _scaled_start(start, place, outputs, scaled.scale)
-        solution = head.solve(scaled.features, targets, outputs, known)
-        _check_finite(solution)
-        coefficients[place] = solution.coefficients / scaled.scale
-        intercepts[outputs] = solution.intercepts
-        means[columns] = scaled.means
-    return FittedHead(coefficients, intercepts, means, solution.link)
+
+    examples: Examples
+    blocks: Sequence[Block]
+    max_memory: int | None = None
+    fold_blocks: Sequence[FoldBlocks] = ()
+
+    def solve(self, head: Head, start: FittedHead | None = None) -> FittedHead:
+        """Fit a head; see `fit_head`."""
+        targets = self.examples.targets
+        means, intercepts = np.zeros(self._n_columns), np.zeros(targets.n_outputs)
+        coefficients = np.zeros((self._n_columns, targets.n_outputs))
+        if start is not None and start.coefficients.shape != coefficients.shape:
+            start = None
+        for (outputs, seen), scaled in zip(self._views, self._features(), strict=True):
+            columns = _columns_of(self.blocks, seen)
+            place = np.ix_(columns, np.array(outputs))
+            known = None if start is None else _scaled_start(start, place, outputs, scaled.scale)
+            solution = head.solve(scaled.features, targets, outputs, known)
+            _check_finite(solution)
+            coefficients[place] = solution.coefficients / scaled.scale
+            intercepts[outputs] = solution.intercepts
+            means[columns] = scaled.means
+        return FittedHead(coefficients, intercepts, means, solution.link)
+
+    @cached_property
+    def _n_columns(self) -> int:
+        n_columns, n_outputs = column_starts(self.blocks)[-1], self.examples.targets.n_outputs
+        check_fits(
+            SOLVER_BYTES * n_columns * n_outputs,
+            f"coefficients of {n_columns:,} features for {n_outputs:,} classes",
+            "for vectors, use blocks='own' or fewer dimensions; for words, a larger min_count; or fewer classes",
+        )
+        return n_columns
+
+    @cached_property
+    def _views(self) -> list[tuple[list[int], list[int]]]:
+        return _views(self.blocks, self.examples.targets.n_outputs)
+
+    def _features(self) -> Iterable[ScaledFeatures]:
+        """Return the features of each view: those of several views one after the other, since all would not fit."""
+        return self._shared if len(self._views) == 1 else self._make_features()
+
+    @cached_property
+    def _shared(self) -> list[ScaledFeatures]:
+        return list(self._make_features())
+
+    def _make_features(self) -> Iterator[ScaledFeatures]:
+        limit = memory_limit() if self.max_memory is None else self.max_memory
+        seen_blocks = [seen for _, seen in self._views]
+        documents, weights = self.examples.documents, self.examples.targets.sample_weight
+        return features_of_views(documents, self.blocks, seen_blocks, weights, limit, self.fold_blocks)
 
 
 def _check_finite(solution: Solution) -> None:

@@ -16,19 +16,20 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from tfcr.decision import best_class, confusion_matrix, logits, macro_f1, output_offsets
+from tfcr.decision import ClassNumbers, best_class, confusion_matrix, logits, macro_f1, output_offsets
 from tfcr.features.blocks import Block
 from tfcr.features.cross_fit import BlockMaker, cross_fit_blocks, make_blocks_from, stratified_folds
 from tfcr.features.matrix import score_blocks
-from tfcr.heads import Examples, FittedHead, Head, Targets, fit_head
+from tfcr.heads import Examples, FittedHead, Head, Problem, Targets
 from tfcr.system.progress import Tell
 from tfcr.text.class_counts import ClassCounts
+from tfcr.text.documents import CountedDocuments
 
 FOLDS = 5
 MAX_OUT_OF_FOLD = 10_000
 """Stop after this many out-of-fold documents: part weights are known well enough."""
-MIN_PICKING_DOCUMENTS = 2_500
-"""A fold of this size is enough to pick the strength of a part; else two folds are used."""
+PICKING_DOCUMENTS = 2_500
+"""Out-of-fold documents that are enough to pick the strength of a part."""
 OFFSET_FOLDS = 2
 """Folds that are used if there is one part, and only the class offset is learned."""
 PICKING_TOLERANCE = 1e-2
@@ -36,11 +37,15 @@ PICKING_TOLERANCE = 1e-2
 PART_TOLERANCE = 1e-3
 """Tolerance for one of several parts: a smaller one is slower and no more accurate on new documents."""
 PENALTY = 1e-3
-"""L2 penalty on part weights, so that they stay finite where classes are separable."""
+"""L2 penalty on the temperature of scores, so that it stays finite where classes are separable."""
+SHRINKAGE = 0.5
+"""Evidence for equal part weights, in documents: a few documents out of fold must not silence a part."""
+SMALLEST_WEIGHT = 0.02
+"""A part with a smaller fraction of all weight is left out: it costs more than it gives."""
 OFFSETS = np.linspace(-0.6, 0.6, 25)
 """Class offsets that are tried, in units of the log frequency of classes; negative ones favour rare classes."""
-OFFSET_COST = 0.005
-"""Macro-F1 that an offset of 1 must gain out of fold: a smaller gain may be chance."""
+RESAMPLES = 50
+"""Bootstrap samples that tell the standard error of a difference in macro-F1."""
 
 Scores = NDArray[np.float64]
 
@@ -135,8 +140,9 @@ def expected_fits(n_documents: int, n_parts: int, n_heads: int) -> float:
     if n_parts == 1 and n_heads == 1:
         return last
     fold = max(n_documents // FOLDS, 1)
-    n_folds = min(FOLDS if n_parts > 1 else OFFSET_FOLDS, -(-MAX_OUT_OF_FOLD // fold))
-    picking = min(1 if fold >= MIN_PICKING_DOCUMENTS else 2, n_folds)
+    enough = min(FOLDS, -(-MAX_OUT_OF_FOLD // fold))
+    picking = min(enough, -(-PICKING_DOCUMENTS // fold)) if n_heads > 1 else 0
+    n_folds = max(picking, enough if n_parts > 1 else min(enough, OFFSET_FOLDS))
     tried = min(n_heads, 3)  # the search descends from the middle, and sees both neighbours
     return tried * picking + (n_folds - picking) + last
 
@@ -169,7 +175,11 @@ class _PartFit:
         return self.part.make_blocks(self.examples.documents, lambda: counts)
 
     def fit(self, head: Head, blocks: Sequence[Block], start: FittedHead | None = None) -> FittedHead:
-        """Fit a head on all documents, cross-fitted if the part says so."""
+        """Fit a head on all documents."""
+        return self.problem(blocks).solve(head, start)
+
+    def problem(self, blocks: Sequence[Block]) -> Problem:
+        """Return what heads are fitted on, cross-fitted if the part says so."""
         documents, targets = self.examples
         fold_blocks = (
             cross_fit_blocks(
@@ -179,16 +189,30 @@ class _PartFit:
             if self.part.cross_fit
             else ()
         )  # fmt: skip
-        return fit_head(head, self.examples, blocks, self.max_memory, start, fold_blocks)
+        return Problem(self.examples, blocks, self.max_memory, fold_blocks)
 
-    def fit_without(self, fold: NDArray[np.int64], head: Head) -> Scores:
-        """Fit a head without the documents of a fold, and return the scores of these; (n_documents, n_outputs)."""
+    def without(self, fold: NDArray[np.int64]) -> "_Fold":
+        """Return the part without the documents of a fold, to be fitted and to score these."""
         rest = self.examples.rows(np.setdiff1d(np.arange(len(self.examples.documents)), fold))
-        labels, sample_weight = rest.targets.labels, rest.targets.sample_weight
-        blocks = make_blocks_from(self.part.make_blocks, rest.documents, labels, sample_weight)
-        fitted = _PartFit(self.part, rest, self.max_memory, self.seed).fit(head, blocks)
-        held_out = self.examples.documents.rows(fold)
-        return score_blocks(held_out, blocks, fitted.coefficients, fitted.means, fitted.intercepts)
+        targets = rest.targets
+        blocks = make_blocks_from(self.part.make_blocks, rest.documents, targets.labels, targets.sample_weight)
+        problem = _PartFit(self.part, rest, self.max_memory, self.seed).problem(blocks)
+        return _Fold(problem, self.examples.documents.rows(fold))
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """The documents of a fold, and the problem that the others make."""
+
+    problem: Problem
+    held_out: CountedDocuments
+
+    def scores(self, head: Head) -> Scores:
+        """Fit a head without the fold, and return the scores of its documents; (n_documents, n_outputs)."""
+        fitted = self.problem.solve(head)
+        return score_blocks(
+            self.held_out, self.problem.blocks, fitted.coefficients, fitted.means, fitted.intercepts
+        )
 
 
 def _weighted_sum(fits: Sequence[FittedHead], factors: NDArray[np.float64], offsets: NDArray[np.float64]) -> FittedHead:
@@ -232,12 +256,12 @@ def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, ste
     heads = [fit.part.heads[number] for fit, number in zip(fits, picked, strict=True)]
     if not folds:
         return _Stacking(heads, np.ones(len(fits)), np.ones(len(fits)), np.zeros(targets.n_outputs))
-    n_folds = len(folds) if len(fits) > 1 else min(OFFSET_FOLDS, len(folds))
+    n_folds = len(folds) if len(fits) > 1 else max(min(OFFSET_FOLDS, len(folds)), out_of_fold[0].n_known(picked[0]))
     truth = targets.rows(np.concatenate(folds[:n_folds]))
     scores = [part.scores(number, n_folds) for part, number in zip(out_of_fold, picked, strict=True)]
     scales = np.array([_standard_deviation(part) for part in scores])
     scaled = [part / scale for part, scale in zip(scores, scales, strict=True)]
-    weights = learn_part_weights(scaled, truth)
+    weights = not_worse_than_one(learn_part_weights(scaled, truth), scaled, truth)
     offsets = tune_class_offset(np.tensordot(weights, np.stack(scaled), 1), truth, targets)
     return _Stacking(heads, weights, scales, offsets)
 
@@ -268,12 +292,14 @@ class OutOfFold:
         if not last or not self.folds:
             return at
         truth = self.fit.examples.targets.rows(np.concatenate(self.folds[: self.n_picking]))
+        problems = [self.fit.without(fold) for fold in self.folds[: self.n_picking]]  # features serve all strengths
 
         @cache
         def loss(head: int) -> float:
-            scores = self.scores(head, self.n_picking, "picking C of")
-            scaled = [scores / _standard_deviation(scores)]
-            return _stacking_loss(learn_part_weights(scaled, truth), logits(np.stack(scaled)), truth)[0]
+            for number, problem in enumerate(problems):
+                self._score(head, number, "picking C of", problem)
+            scores = self.scores(head, self.n_picking)
+            return least_loss(scores / _standard_deviation(scores), truth)
 
         while at > 0 and loss(at - 1) < loss(at):
             at -= 1
@@ -284,16 +310,23 @@ class OutOfFold:
     @property
     def n_picking(self) -> int:
         """The number of folds used to pick a head."""
-        return 1 if len(self.folds[0]) >= MIN_PICKING_DOCUMENTS else min(2, len(self.folds))
+        sizes = np.cumsum([len(fold) for fold in self.folds])
+        return min(len(sizes), int(np.searchsorted(sizes, PICKING_DOCUMENTS)) + 1)
 
-    def scores(self, head: int, n_folds: int, doing: str = "stacking") -> Scores:
+    def n_known(self, head: int) -> int:
+        """Return the number of folds whose scores with a head are known."""
+        return sum(known == head for known, _ in self._known)
+
+    def scores(self, head: int, n_folds: int) -> Scores:
         """Return the scores of the first folds' documents, fold by fold; (n_documents, n_outputs)."""
-        rough = self.fit.part.heads[head].with_tolerance(PICKING_TOLERANCE)
-        for fold in range(n_folds):
-            if (head, fold) not in self._known:
-                self.begin(doing, self.fit.part)
-                self._known[head, fold] = self.fit.fit_without(self.folds[fold], rough)
-        return np.concatenate([self._known[head, fold] for fold in range(n_folds)])
+        return np.concatenate([self._score(head, fold, "stacking") for fold in range(n_folds)])
+
+    def _score(self, head: int, fold: int, doing: str, problem: _Fold | None = None) -> Scores:
+        if (head, fold) not in self._known:
+            self.begin(doing, self.fit.part)
+            rough = self.fit.part.heads[head].with_tolerance(PICKING_TOLERANCE)
+            self._known[head, fold] = (problem or self.fit.without(self.folds[fold])).scores(rough)
+        return self._known[head, fold]
 
 
 def _standard_deviation(scores: Scores) -> float:
@@ -306,35 +339,84 @@ def _standard_deviation(scores: Scores) -> float:
 def learn_part_weights(scores: Sequence[Scores], truth: Targets) -> NDArray[np.float64]:
     """Return the weight of each part, at least 0, that makes the true classes most likely.
 
+    Equal weights are assumed until documents speak for others: the squared distance from them, relative to their size,
+    costs as much as SHRINKAGE documents. A part whose weight is almost 0 is left out.
+
     Parameters
     ----------
     scores
         The out-of-fold scores of each part; (n_documents, n_outputs).
     truth
-        The classes of these documents; class weights count.
+        The classes of these documents; the roots of class weights count.
     """
     stacked = logits(np.stack(scores))
-    bounds = [(0, None)] * len(scores)
-    found = minimize(_stacking_loss, np.ones(len(scores)), (stacked, truth), "L-BFGS-B", jac=True, bounds=bounds)
-    weights: NDArray[np.float64] = found.x
-    return weights if weights.any() else np.ones(len(scores))
+    equal = np.full(len(scores), _temperature(stacked.mean(axis=0), truth) / len(scores))
+    weights = _shrunk_weights(stacked, truth, equal)
+    kept = weights >= SMALLEST_WEIGHT * weights.sum()
+    if not kept.all():
+        weights = np.zeros(len(scores))
+        weights[kept] = _shrunk_weights(stacked[kept], truth, equal[kept])
+    return weights
+
+
+def least_loss(scores: Scores, truth: Targets) -> float:
+    """Return the loss of out-of-fold scores at their best temperature."""
+    alone = logits(scores)
+    return _stacking_loss(np.array([_temperature(alone, truth)]), alone[None], truth)[0]
+
+
+def _temperature(summed: Scores, truth: Targets) -> float:
+    """Return the factor, above 0, that makes the true classes most likely under one part's logits."""
+
+    def penalised(factor: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        loss, gradient = _stacking_loss(factor, summed[None], truth)
+        return loss + PENALTY * float(factor @ factor), gradient + 2 * PENALTY * factor
+
+    found = minimize(penalised, np.ones(1), method="L-BFGS-B", jac=True, bounds=[(1e-3, None)])
+    return float(found.x[0])
+
+
+def _shrunk_weights(stacked: Scores, truth: Targets, equal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights with the least loss, plus the cost of their distance from equal ones."""
+    cost = SHRINKAGE / len(truth.labels)
+
+    def penalised(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        loss, gradient = _stacking_loss(weights, stacked, truth)
+        distance = weights / equal - 1
+        return loss + cost * float(distance @ distance), gradient + 2 * cost * distance / equal
+
+    found = minimize(penalised, equal, method="L-BFGS-B", jac=True, bounds=[(0, None)] * len(equal))
+    return np.asarray(found.x if found.x.any() else equal)
 
 
 def _stacking_loss(
     part_weights: NDArray[np.float64], stacked: Scores, truth: Targets
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the mean negative log-likelihood of the true classes plus the penalty, and its gradient.
+    """Return the mean negative log-likelihood of the true classes, and its gradient.
 
     `stacked` are the logits of each part; (n_parts, n_documents, n_classes).
     """
     # p is the part, n the document, k the class: the loss is Σ_n weight_n · (log Σ_k exp s_nk - s_n,true)
-    weights = truth.document_weights() / truth.document_weights().sum()
+    weights = truth.root_balanced_weights()
     own = stacked[:, np.arange(len(truth.labels)), truth.labels]
     summed = np.tensordot(part_weights, stacked, 1)
-    probabilities = np.exp(summed - logsumexp(summed, axis=1, keepdims=True))
-    loss = weights @ (logsumexp(summed, axis=1) - part_weights @ own) + PENALTY * part_weights @ part_weights
-    gradient = (np.einsum("pnk,nk->pn", stacked, probabilities) - own) @ weights + 2 * PENALTY * part_weights
+    totals = logsumexp(summed, axis=1)
+    probabilities = np.exp(summed - totals[:, None])
+    loss = weights @ (totals - part_weights @ own)
+    gradient = (np.einsum("pnk,nk->pn", stacked, probabilities) - own) @ weights
     return float(loss), gradient
+
+
+def not_worse_than_one(
+    weights: NDArray[np.float64], scores: Sequence[Scores], truth: Targets
+) -> NDArray[np.float64]:
+    """Return the part weights, or those of a single part that alone has a higher macro-F1 out of fold beyond chance."""
+    summed = best_class(np.tensordot(weights, np.stack(scores), 1))
+    alone = [best_class(part) for part in scores]
+    best = int(np.argmax([_macro_f1(winners, truth) for winners in alone]))
+    if len(scores) == 1 or not _gains(alone[best], summed, truth):
+        return weights
+    return np.where(np.arange(len(weights)) == best, _temperature(logits(scores[best]), truth), 0.0)
 
 
 # class offset ------------------------------------------------------------------------------------------------------
@@ -343,7 +425,8 @@ def _stacking_loss(
 def tune_class_offset(scores: Scores, truth: Targets, training: Targets) -> NDArray[np.float64]:
     """Return what to add to each output to raise macro-F1, where classes are balanced.
 
-    One number is tuned: a multiple of the classes' log frequency, which favours frequent or rare classes.
+    One number is tuned: a multiple of the classes' log frequency, which favours frequent or rare classes. It stays 0
+    unless it gains more macro-F1 than one standard error.
 
     Parameters
     ----------
@@ -359,9 +442,26 @@ def tune_class_offset(scores: Scores, truth: Targets, training: Targets) -> NDAr
     log_frequency = output_offsets(np.log(totals) - np.log(totals).mean())
     if not np.allclose(balanced, balanced[0]):  # the user wants other weights
         return np.zeros_like(log_frequency)
-    gains = [_macro_f1(scores + offset * log_frequency, truth) - OFFSET_COST * abs(offset) for offset in OFFSETS]
-    return np.asarray(OFFSETS[int(np.argmax(gains))] * log_frequency)
+    winners = [best_class(scores + offset * log_frequency) for offset in OFFSETS]
+    best = int(np.argmax([_macro_f1(some, truth) for some in winners]))
+    if not _gains(winners[best], best_class(scores), truth):
+        return np.zeros_like(log_frequency)
+    return np.asarray(OFFSETS[best] * log_frequency)
 
 
-def _macro_f1(scores: Scores, truth: Targets) -> float:
-    return macro_f1(confusion_matrix(truth.labels, best_class(scores), truth.n_classes, truth.sample_weight))
+def _macro_f1(winners: ClassNumbers, truth: Targets) -> float:
+    return macro_f1(confusion_matrix(truth.labels, winners, truth.n_classes, truth.sample_weight))
+
+
+def _gains(one: ClassNumbers, other: ClassNumbers, truth: Targets) -> bool:
+    """Return whether one set of decisions has a higher macro-F1, by more than a standard error of the difference."""
+    if np.array_equal(one, other):
+        return False
+    random = np.random.default_rng(0)
+    n_documents = len(truth.labels)
+    differences = []
+    for _ in range(RESAMPLES):
+        drawn = random.integers(n_documents, size=n_documents)
+        some = truth.rows(drawn)
+        differences.append(_macro_f1(one[drawn], some) - _macro_f1(other[drawn], some))
+    return _macro_f1(one, truth) - _macro_f1(other, truth) > float(np.std(differences))
