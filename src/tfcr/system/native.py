@@ -21,18 +21,22 @@ compiling.tell_compiling(
 
 from tfcr.kernels.averages import average_vectors  # noqa: E402
 from tfcr.kernels.descent import descend_once, descend_sparse_once  # noqa: E402
+from tfcr.kernels.pieces import MAX_PIECES, cut_some, hash_ngrams  # noqa: E402
 from tfcr.kernels.rows import last_row_end  # noqa: E402
 from tfcr.kernels.scores import score_documents  # noqa: E402
 from tfcr.kernels.tokens import SEEN, count_documents, fill_bigram_slots, fill_slots, merge_terms  # noqa: E402
 
 __all__ = [
+    "MAX_PIECES",
     "SEEN",
     "average_vectors",
     "count_documents",
+    "cut_some",
     "descend_once",
     "descend_sparse_once",
     "fill_bigram_slots",
     "fill_slots",
+    "hash_ngrams",
     "in_threads",
     "last_row_end",
     "merge_terms",

@@ -95,7 +95,7 @@ SEGMENTATIONS: dict[str, Callable[[str, Numbers], list[int]]] = {
     "affixes": lambda word, numbers: _known(affixes_of(word), numbers),
     "longest": _longest,
     "merge": _merged,
-    "whole": lambda word, numbers: _known([f" {word} "], numbers),
+    "whole": lambda word, numbers: _known([f" {word} "] if len(word) <= MAX_CHARACTERS else [], numbers),
 }
 """From a word to the numbers of its pieces. The position of a row is its number in compiled code."""
 
