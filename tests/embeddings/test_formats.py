@@ -23,6 +23,7 @@ from tests.embeddings.vector_files import (
     write_glove,
     write_gz,
     write_npy,
+    write_pieces,
     write_safetensors,
     write_word2vec_binary,
     write_word2vec_text,
@@ -344,6 +345,49 @@ def test_damaged_tensors(tmp_path: Path) -> None:
         Embeddings.load(path)
     with pytest.raises(EmbeddingsError, match="truncated, damaged or no safetensors file"):
         Embeddings.load(path, format="safetensors")
+
+
+def test_the_segmentation_of_pieces_is_in_the_file(tmp_path: Path) -> None:
+    path = write_pieces(tmp_path)
+    assert vector_file(path).segmentation == Embeddings.load(path).segmentation == "longest"
+    assert vector_file(write_safetensors(tmp_path)).segmentation is None  # its metadata says other things
+
+
+@pytest.mark.parametrize("value", [b'"longesu"', b'["longe"]'])
+def test_an_unknown_segmentation(value: bytes, tmp_path: Path) -> None:
+    path = write_pieces(tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"longest"', value))
+    with pytest.raises(EmbeddingsError, match=r"p.safetensors: unknown segmentation .*; known: ngrams, .*longest"):
+        Embeddings.load(path)
+
+
+@pytest.mark.parametrize("metadata", [b"[1]", b"7", b'"segmentation"'])
+def test_metadata_that_are_none(metadata: bytes, tmp_path: Path) -> None:
+    content = write_pieces(tmp_path).read_bytes()
+    header = content[8 : 8 + int.from_bytes(content[:8], "little")]
+    changed = header.replace(b'{"segmentation":"longest"}', metadata)
+    assert changed != header
+    path = tmp_path / "p.safetensors"
+    path.write_bytes(len(changed).to_bytes(8, "little") + changed + content[8 + len(header) :])
+    with pytest.raises(EmbeddingsError, match="p.safetensors is truncated, damaged or no safetensors file"):
+        Embeddings.load(path)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_pieces_are_saved_with_their_segmentation_or_not_at_all(name: str, tmp_path: Path) -> None:
+    pieces = Embeddings.from_arrays([" go", "od", "o "], [[1, 0], [0, 1], [2, 2]], segmentation="merge")
+    path = tmp_path / f"v{FORMATS[name].endings[0]}"
+    if FORMATS[name].write_pieces is None:
+        with pytest.raises(EmbeddingsError, match=f"and {name} has no place for .*; save it as .safetensors"):
+            pieces.save(path)
+        assert not list(tmp_path.iterdir())
+        return
+    pieces.save(path)
+    for _ in range(2):  # the second time from the cache
+        loaded = Embeddings.load(path)
+        assert (loaded.words, loaded.segmentation) == (pieces.words, "merge")
+        np.testing.assert_array_equal(loaded.vectors, pieces.vectors)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from tests.embeddings.vector_files import VECTORS, WORDS, write_glove
 from tfcr import ClassCounts, Embeddings, TfcrClassifier
 from tfcr.embeddings import embeddings_key, resolve_embeddings
 from tfcr.errors import EmbeddingsError, InputError, UnknownNameError
+from tfcr.text.pieces import SEGMENTATIONS
 
 # gensim leaves the files it reads open, which Python reports whenever it collects them
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -54,6 +55,67 @@ def test_lookups() -> None:
     with pytest.raises(KeyError):
         vectors["z"]
     assert repr(vectors) == "Embeddings('arrays', 2 words, 2 dimensions)"
+
+
+PIECES = Embeddings.from_arrays(
+    [" good", "ish", " film", "s", " "], [[1, 0], [0, 1], [2, 2], [0, 3], [9, 9]], segmentation="longest"
+)
+
+
+def test_a_word_is_the_sum_of_its_pieces() -> None:
+    words = ["goodish", "filmss", "films", "ünß", ""]
+    assert PIECES.of_words(words).tolist() == [[1, 1], [2, 8], [2, 5], [9, 9], [9, 9]]
+    assert PIECES.of_words(words).dtype == np.float32
+    known = Embeddings.from_arrays(PIECES.words[:4], PIECES.vectors[:4], segmentation="longest")
+    assert known.of_words(words).tolist() == [[1, 1], [2, 8], [2, 5], [0, 0], [0, 0]]
+    assert known.has_vector(iter(words)).tolist() == [True, True, True, False, False]
+    assert [word in known for word in [*words, 3]] == [True, True, True, False, False, False]
+    assert known["films"].tolist() == [2, 5]
+    assert known["films"].dtype == np.float32
+    with pytest.raises(KeyError):
+        known["ünß"]
+    with pytest.raises(InputError, match="arrays is a table of sub-words, where a word has several rows; use of_words"):
+        known.rows(words)
+    assert repr(known) == "Embeddings('arrays', 4 pieces of words, 2 dimensions)"
+
+
+def test_coverage_by_pieces() -> None:
+    known = Embeddings.from_arrays(PIECES.words[:4], PIECES.vectors[:4], segmentation="longest")
+    coverage = known.coverage(ClassCounts.from_texts(["films films goodish", "ünß"], ["x", "y"]))
+    assert coverage.words == pytest.approx(2 / 3)
+    assert coverage.tokens == pytest.approx(3 / 4)
+
+
+def test_pieces_are_copied_with_their_segmentation(tmp_path: Path) -> None:
+    assert pickle.loads(pickle.dumps(PIECES)).of_words(["films"]).tolist() == [[2, 5]]
+    PIECES.save(tmp_path / "p.safetensors")
+    loaded = Embeddings.load(tmp_path / "p.safetensors")
+    assert clone(loaded) is loaded
+    assert len(pickle.dumps(loaded)) < 500
+    assert pickle.loads(pickle.dumps(loaded)).segmentation == "longest"
+    with pytest.raises(UnknownNameError, match="unknown segmentation 'longst'; known: .*Did you mean 'longest'"):
+        Embeddings.from_arrays(["a"], [[1]], segmentation="longst")
+
+
+def test_pieces_for_words_never_seen() -> None:
+    pieces, vectors = PIECES.pieces(limit=1)  # all are needed to cut a word
+    assert (pieces.names, pieces.segmentation) == (PIECES.words, "longest")
+    assert vectors is PIECES.vectors
+    whole = Embeddings.from_arrays(["a", "b", "é"], [[1, 2], [3, 4], [5, 6]])
+    for limit, n_words in ((0, 0), (2, 2), (3, 3), (100, 3)):
+        pieces, vectors = whole.pieces(limit)
+        assert (list(pieces.names), pieces.segmentation) == ([" a ", " b ", " é "][:n_words], "whole")
+        assert vectors.tolist() == [[1, 2], [3, 4], [5, 6]][:n_words]
+
+
+@pytest.mark.parametrize("segmentation", SEGMENTATIONS)
+def test_vectors_of_words_come_from_pieces(segmentation: str) -> None:
+    names = [" a", "b", "ab", "b ", " ab "]
+    known = Embeddings.from_arrays(names, np.eye(5), segmentation=segmentation)
+    words = ["ab", "a", "ba", "x"]
+    pieces, vectors = known.pieces(5)
+    for word, vector in zip(words, known.of_words(words), strict=True):
+        np.testing.assert_array_equal(vector, vectors[pieces.of_word(word)].sum(axis=0))
 
 
 @pytest.mark.parametrize(

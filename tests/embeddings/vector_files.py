@@ -73,6 +73,15 @@ def write_safetensors(folder: Path, **tensors: np.ndarray) -> Path:
     return folder / "s.safetensors"
 
 
+def write_pieces(folder: Path) -> Path:
+    """Write VECTORS as a table of sub-words, with the pieces in the file."""
+    encoded = [word.encode() for word in WORDS]
+    text, offsets = np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([0, *map(len, encoded)])
+    tensors: dict[str, np.ndarray] = {"vectors": VECTORS, "words.text": text, "words.offsets": offsets}
+    save_file(tensors, folder / "p.safetensors", metadata={"segmentation": "longest"})
+    return folder / "p.safetensors"
+
+
 FILES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "word2vec binary": ("word2vec-binary", write_word2vec_binary),
     "word2vec text": ("word2vec-text", write_word2vec_text),
@@ -83,5 +92,6 @@ FILES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "GloVe, packed by xz": ("glove", write_xz),
     "numpy": ("npy", write_npy),
     "safetensors": ("safetensors", write_safetensors),
+    "safetensors of sub-words": ("safetensors", write_pieces),
 }
 """The format, a name of FORMATS, and a function that writes WORDS and VECTORS into a folder and returns the file."""

@@ -5,7 +5,7 @@ The artefact of a file is named after the path, size and time of that file, so t
 
 import logging
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -52,20 +52,32 @@ class WordArrays:
         The words, packed as by `encode_words`.
     report
         What loading left out.
+    segmentation
+        A name of SEGMENTATIONS if the words are pieces of words, else None.
     """
 
     vectors: NDArray[np.float32]
     text: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     report: LoadReport
+    segmentation: str | None = None
 
     def words(self) -> list[str]:
         """Decode all words."""
-        return decode_words(self.text, self.offsets)
+        return self.first_words(len(self.vectors))
+
+    def first_words(self, n_words: int) -> list[str]:
+        """Decode the words of the first rows."""
+        offsets = self.offsets[: n_words + 1]
+        return decode_words(self.text[: offsets[-1]], offsets)
 
 
 def open_cached(file: VectorFile) -> WordArrays:
     """Return the words and vectors of a file; convert it first if it is new or has changed, or the cache is damaged."""
+    return replace(_open_cached(file), segmentation=file.segmentation)
+
+
+def _open_cached(file: VectorFile) -> WordArrays:
     convert = partial(_convert, file)
     try:
         name = _artifact_name(file)

@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 from safetensors.numpy import save as dump_tensors
 
-from tfcr.errors import DamagedError, EmbeddingsError, TfcrError, in_one_line, look_up
+from tfcr.errors import DamagedError, EmbeddingsError, TfcrError, in_one_line, look_up, unknown_name
 from tfcr.system.array_codec import Arrays, packed_strings, write_strings
 from tfcr.system.files import write_file, written_beside
 from tfcr.system.limits import (
@@ -34,6 +34,7 @@ from tfcr.system.limits import (
     parse_json,
     read_regular,
 )
+from tfcr.text.pieces import SEGMENTATIONS
 
 CHUNK_BYTES = 1 << 24
 SAMPLE_BYTES = 1 << 16
@@ -69,6 +70,10 @@ def _no_files(path: Path) -> tuple[Path, ...]:
     return ()
 
 
+def _no_segmentation(path: Path) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class VectorFormat:
     """A kind of vector file.
@@ -87,6 +92,10 @@ class VectorFormat:
         The file endings that stand for this format when vectors are saved.
     beside
         Other files that the vectors depend on, such as a word list.
+    segmentation
+        What a file says about its words: a name of SEGMENTATIONS if they are pieces of words, else None.
+    write_pieces
+        Writes pieces, their vectors and the name of the segmentation; None if the format has no place for the name.
     """
 
     matches: Callable[[Sample], bool]
@@ -95,6 +104,8 @@ class VectorFormat:
     what: str
     endings: tuple[str, ...]
     beside: Callable[[Path], tuple[Path, ...]] = _no_files
+    segmentation: Callable[[Path], str | None] = _no_segmentation
+    write_pieces: Callable[[Path, Sequence[str], NDArray[np.float32], str], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -109,11 +120,14 @@ class VectorFile:
         The name of its format.
     read
         Yields its words and vectors.
+    segmentation
+        A name of SEGMENTATIONS if its words are pieces of words, else None.
     """
 
     files: tuple[Path, ...]
     format: str
     read: Callable[[], Iterator[VectorChunk]]
+    segmentation: str | None = None
 
     @property
     def path(self) -> Path:
@@ -126,7 +140,8 @@ def vector_file(path: Path, format: str | None = None) -> VectorFile:
     name = format or detect_format(path)
     found = look_up(FORMATS, name, "vector format")
     with _naming(path):
-        return VectorFile((path, *found.beside(path)), name, partial(read_named, path, found.read))
+        read = partial(read_named, path, found.read)
+        return VectorFile((path, *found.beside(path)), name, read, found.segmentation(path))
 
 
 def read_named(path: Path, read: Callable[[Path], Iterator["VectorChunk"]]) -> Iterator["VectorChunk"]:
@@ -549,6 +564,7 @@ _TENSOR_TYPES = {
 }
 """The types that vectors and words may have, by safetensors' names; tensors of other types are passed over."""
 _TENSOR_NAMES = ("vectors", "embeddings")
+_METADATA = "__metadata__"
 
 
 def _is_safetensors(sample: Sample) -> bool:
@@ -572,6 +588,28 @@ def _map_tensors(path: Path) -> Arrays:
     The arrays are found by the file's header, since the library cannot give numpy a bfloat16: eight bytes with the
     header's length, the header in JSON, and the tensors, at offsets from the header's end.
     """
+    with _header_of_tensors(path) as (header, start, size):
+        tensors = {name: facts for name, facts in header.items() if name != _METADATA}
+        if max((facts["data_offsets"][1] for facts in tensors.values()), default=0) != size:
+            raise ValueError("tensors that do not end with the file")
+        return {
+            name: _map_tensor(path, _TENSOR_TYPES[facts["dtype"]], facts, start)
+            for name, facts in tensors.items()
+            if facts["dtype"] in _TENSOR_TYPES
+        }
+
+
+def _segmentation_of_tensors(path: Path) -> str | None:
+    with _header_of_tensors(path) as (header, _, _):
+        name = header.get(_METADATA, {}).get("segmentation")
+    if name is None or (isinstance(name, str) and name in SEGMENTATIONS):
+        return name
+    raise EmbeddingsError(f"{path}: {unknown_name(name, SEGMENTATIONS, 'segmentation')}")
+
+
+@contextmanager
+def _header_of_tensors(path: Path) -> Iterator[tuple[dict[str, Any], int, int]]:
+    """Give the header, where the tensors begin, and the bytes from there on; refuse a header of other contents."""
     _refuse_packed(path)
     with open_regular(path) as file:
         size = int.from_bytes(file.read(8), "little")
@@ -580,14 +618,7 @@ def _map_tensors(path: Path) -> Arrays:
     try:
         if start != 8 + size:
             raise ValueError(f"a header of {size:,} bytes")
-        header = {name: facts for name, facts in parse_json(content).items() if name != "__metadata__"}
-        if max((facts["data_offsets"][1] for facts in header.values()), default=0) != file_size - start:
-            raise ValueError("tensors that do not end with the file")
-        return {
-            name: _map_tensor(path, _TENSOR_TYPES[facts["dtype"]], facts, start)
-            for name, facts in header.items()
-            if facts["dtype"] in _TENSOR_TYPES
-        }
+        yield dict(parse_json(content)), start, file_size - start
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise EmbeddingsError(
             f"{path} is truncated, damaged or no safetensors file ({in_one_line(error)}); get the file again"
@@ -694,8 +725,17 @@ def _is_word_list_of(path: Path) -> bool:
 
 
 def _write_safetensors(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
-    tensors = {"vectors": np.ascontiguousarray(vectors, np.float32), **write_strings("words", words)}
-    write_file(path, dump_tensors(tensors))
+    write_file(path, dump_tensors(_as_tensors(words, vectors)))
+
+
+def _write_pieces_as_safetensors(
+    path: Path, pieces: Sequence[str], vectors: NDArray[np.float32], segmentation: str
+) -> None:
+    write_file(path, dump_tensors(_as_tensors(pieces, vectors), {"segmentation": segmentation}))
+
+
+def _as_tensors(words: Sequence[str], vectors: NDArray[np.float32]) -> Arrays:
+    return {"vectors": np.ascontiguousarray(vectors, np.float32), **write_strings("words", words)}
 
 
 FORMATS: dict[str, VectorFormat] = {
@@ -728,6 +768,8 @@ FORMATS: dict[str, VectorFormat] = {
         what="safetensors with the words in it, or a word list beside it",
         endings=(".safetensors",),
         beside=_beside_safetensors,
+        segmentation=_segmentation_of_tensors,
+        write_pieces=_write_pieces_as_safetensors,
     ),
     "glove": VectorFormat(
         matches=_is_glove, read=_read_glove, write=_write_glove, what="GloVe text, also .gz", endings=(".txt",)

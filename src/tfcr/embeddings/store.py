@@ -1,4 +1,8 @@
-"""Embeddings: words and their vectors, immutable and shared."""
+"""Embeddings: words and their vectors, immutable and shared.
+
+A table of sub-words is an Embeddings too: its `words` are pieces of words in the notation of `tfcr.text.pieces`, its
+`segmentation` says how a word is cut into them, and the vector of a word is the sum of the vectors of its pieces.
+"""
 
 import os
 from collections import Counter
@@ -20,6 +24,7 @@ from tfcr.system.packed_strings import encode_words
 from tfcr.system.progress import Progress
 from tfcr.text.class_counts import ClassCounts
 from tfcr.text.documents import check_texts
+from tfcr.text.pieces import SEGMENTATIONS, Pieces
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
 MANY_WORDS = 500_000
@@ -43,9 +48,11 @@ class Embeddings:
     Attributes
     ----------
     words
-        n_words strings.
+        n_words strings; pieces of words if there is a `segmentation`.
     vectors
         float32 of shape (n_words, dimensions), read-only.
+    segmentation
+        A name of SEGMENTATIONS, which cuts a word into pieces; None for vectors of whole words.
     name
         Where they come from, for messages.
     report
@@ -58,6 +65,12 @@ class Embeddings:
     array([0., 1.], dtype=float32)
     >>> vectors.rows(["film", "unknown"])
     array([ 1, -1])
+
+    A table of sub-words, with "films" as " film" + "s":
+
+    >>> pieces = Embeddings.from_arrays([" film", "s"], [[1, 0], [0, 1]], segmentation="longest")
+    >>> pieces["films"]
+    array([1., 1.], dtype=float32)
     """
 
     def __init__(self, arrays: WordArrays, name: str, source: tuple[str, str | None] | None = None) -> None:
@@ -67,6 +80,7 @@ class Embeddings:
         self.vectors = arrays.vectors
         self.name = name
         self.report = arrays.report
+        self.segmentation = arrays.segmentation
         self._last_rows: tuple[list[str], NDArray[np.int64]] = [], np.zeros(0, np.int64)
 
     @classmethod
@@ -144,8 +158,12 @@ class Embeddings:
         return cls.from_arrays(words, vectors, name=IN_DOMAIN)
 
     @classmethod
-    def from_arrays(cls, words: Sequence[str], vectors: ArrayLike, *, name: str = "arrays") -> "Embeddings":
-        """Make Embeddings from words and their vectors, one row per word."""
+    def from_arrays(
+        cls, words: Sequence[str], vectors: ArrayLike, *, name: str = "arrays", segmentation: str | None = None
+    ) -> "Embeddings":
+        """Make Embeddings from words and their vectors, one row per word; with a `segmentation`, from pieces."""
+        if segmentation is not None:
+            look_up(SEGMENTATIONS, segmentation, "segmentation")
         try:
             with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
                 array = np.array(vectors, np.float32)
@@ -161,7 +179,7 @@ class Embeddings:
         if len(set(known)) != len(known):
             raise InputError(f"found {_first_repeated(known)!r} more than once; expected distinct words")
         text, offsets = encode_words(known)
-        return cls(WordArrays(array, text, offsets, LoadReport(read=len(known))), name)
+        return cls(WordArrays(array, text, offsets, LoadReport(read=len(known)), segmentation), name)
 
     def save(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
         """Write the vectors to a file atomically.
@@ -175,11 +193,21 @@ class Embeddings:
         """
         target = Path(path)
         name = format or format_for(target)
-        look_up(FORMATS, name, "vector format").write(target, self.words, self.vectors)
+        row = look_up(FORMATS, name, "vector format")
+        if self.segmentation is None:
+            row.write(target, self.words, self.vectors)
+        elif row.write_pieces is not None:
+            row.write_pieces(target, self.words, self.vectors, self.segmentation)
+        else:
+            known = ", ".join(ending for row in FORMATS.values() if row.write_pieces for ending in row.endings)
+            raise EmbeddingsError(
+                f"{self.name} is a table of sub-words, and {name} has no place for how words are cut into them; "
+                f"save it as {known}"
+            )
 
     @cached_property
     def words(self) -> list[str]:
-        """All words, in row order."""
+        """All words, or all pieces of words, in row order."""
         return self._arrays.words()
 
     @cached_property
@@ -192,7 +220,17 @@ class Embeddings:
         return int(self.vectors.shape[1])
 
     def rows(self, words: Iterable[str]) -> NDArray[np.int64]:
-        """Return the row of each word, -1 if it has no vector."""
+        """Return the row of each word, -1 if it has no vector; not of a table of sub-words, where it may have several.
+
+        See Also
+        --------
+        has_vector : Which words have a vector, for all kinds of Embeddings.
+        """
+        if self.segmentation is not None:
+            raise InputError(
+                f"{self.name} is a table of sub-words, where a word has several rows; use of_words, has_vector or "
+                "pieces"
+            )
         if len(self) < MANY_WORDS or "_row_of" in self.__dict__:
             return np.array([self._row_of.get(word, -1) for word in words], np.int64)
         asked = list(words)
@@ -202,16 +240,52 @@ class Embeddings:
             self._last_rows = asked, find_words(asked, self._arrays.text, self._arrays.offsets)
         return self._last_rows[1].copy()
 
+    def has_vector(self, words: Iterable[str]) -> NDArray[np.bool_]:
+        """Return which of these words have a vector, or in a table of sub-words at least one known piece."""
+        if self._pieces is None:
+            return self.rows(words) >= 0
+        return np.asarray(np.diff(self._pieces.matrix(list(words)).indptr) > 0)
+
     def of_words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of these words, (n_words, dimensions); zeros for a word that has none."""
+        """Return the vectors of these words, (n_words, dimensions); zeros for a word that has none.
+
+        In a table of sub-words, the vector of a word is the sum of the vectors of its pieces.
+        """
+        if self._pieces is not None:
+            return np.asarray(self._pieces.matrix(words) @ self.vectors, np.float32)
         rows = self.rows(words)
         vectors = np.zeros((len(rows), self.dimensions), np.float32)
         vectors[rows >= 0] = self.vectors[rows[rows >= 0]]
         return vectors
 
+    @cached_property
+    def _pieces(self) -> Pieces | None:
+        return None if self.segmentation is None else Pieces(self.words, self.segmentation)
+
+    def pieces(self, limit: int) -> tuple[Pieces, NDArray[np.float32]]:
+        """Return what scores words that training never saw: pieces of words, and a vector for each.
+
+        Parameters
+        ----------
+        limit
+            Of vectors of whole words, each of which is one piece, take the first `limit`: files have frequent words
+            first. Of a table of sub-words, all pieces are taken.
+
+        Examples
+        --------
+        >>> vectors = Embeddings.from_arrays(["good", "film"], [[1, 0], [0, 1]])
+        >>> pieces, of_pieces = vectors.pieces(limit=1)
+        >>> pieces.names, pieces.segmentation, of_pieces
+        ([' good '], 'whole', array([[1., 0.]], dtype=float32))
+        """
+        if self._pieces is not None:
+            return self._pieces, self.vectors
+        words = self._arrays.first_words(min(limit, len(self)))
+        return Pieces([f" {word} " for word in words], "whole"), self.vectors[: len(words)]
+
     def coverage(self, counts: ClassCounts) -> Coverage:
         """Return how much of the counted corpus has vectors."""
-        found = self.rows(counts.words) >= 0
+        found = self.has_vector(counts.words)
         total = counts.word_occurrences.sum()
         if not total:
             return Coverage(0.0, 0.0)
@@ -221,15 +295,20 @@ class Embeddings:
         return len(self.vectors)
 
     def __contains__(self, word: object) -> bool:
+        if self._pieces is not None:
+            return isinstance(word, str) and bool(self._pieces.of_word(word))
         return word in self._row_of
 
     def __getitem__(self, word: str) -> NDArray[np.float32]:
-        if word not in self._row_of:
+        if word not in self:
             raise KeyError(word)
+        if self._pieces is not None:
+            return np.asarray(self.vectors[self._pieces.of_word(word)].sum(axis=0))
         return np.asarray(self.vectors[self._row_of[word]])
 
     def __repr__(self) -> str:
-        return f"Embeddings({self.name!r}, {len(self)} words, {self.dimensions} dimensions)"
+        kind = "words" if self.segmentation is None else "pieces of words"
+        return f"Embeddings({self.name!r}, {len(self)} {kind}, {self.dimensions} dimensions)"
 
     def __copy__(self) -> "Embeddings":
         return self
@@ -243,7 +322,7 @@ class Embeddings:
     def __reduce__(self) -> tuple[Callable[..., "Embeddings"], tuple[Any, ...]]:
         if self._source is not None:
             return _load_again, self._source
-        return _take_again, (self.words, np.array(self.vectors), self.name)
+        return _take_again, (self.words, np.array(self.vectors), self.name, self.segmentation)
 
 
 AnyEmbeddings = Embeddings | str | os.PathLike[str]
@@ -311,8 +390,10 @@ def _load_again(source: str, format: str | None) -> Embeddings:
     return Embeddings.load(source, format=format)
 
 
-def _take_again(words: list[str], vectors: NDArray[np.float32], name: str) -> Embeddings:
-    return Embeddings.from_arrays(words, vectors, name=name)
+def _take_again(
+    words: list[str], vectors: NDArray[np.float32], name: str, segmentation: str | None = None
+) -> Embeddings:
+    return Embeddings.from_arrays(words, vectors, name=name, segmentation=segmentation)
 
 
 def _first_repeated(words: list[str]) -> str:

@@ -169,7 +169,7 @@ class Fold:
         if self._vectors is None:
             return 0.0, 0.0
         if "embeddings" in self.work:
-            return coverage(self.corpus, self.embeddings().rows(self.corpus.documents.vocabulary.words) >= 0)
+            return coverage(self.corpus, self.embeddings().has_vector(self.corpus.documents.vocabulary.words))
         found = self.word_vectors()
         return found.coverage_words, found.coverage_tokens
 

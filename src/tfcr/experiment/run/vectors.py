@@ -39,6 +39,7 @@ class IdentifyVectors:
         loaded = Embeddings.load(self.source)
         hashed = hashlib.sha256(np.ascontiguousarray(loaded.vectors).data)
         hashed.update(digest_of_strings(loaded.words).encode())
+        hashed.update((loaded.segmentation or "").encode())
         yield VectorFacts(hashed.hexdigest()[:32], len(loaded), loaded.dimensions)
 
 
@@ -129,7 +130,7 @@ def _trained(plan: VectorsPlan, texts: list[str]) -> Embeddings:
 
 def _write_aligned(writer: ArtifactWriter, corpus: PreparedCorpus, embeddings: Embeddings) -> None:
     words = corpus.documents.vocabulary.words
-    found = embeddings.rows(words) >= 0
+    found = embeddings.has_vector(words)
     if not found.any():
         raise EmbeddingsError(
             f"none of the {len(words)} words of the corpus has a vector in {embeddings.name}; "
