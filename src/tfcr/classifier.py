@@ -18,7 +18,7 @@ from tfcr.errors import InputError, ModelError, look_up, shown
 from tfcr.features.blocks import check_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
-from tfcr.features.parts import PARTS, Part, VectorSettings
+from tfcr.features.parts import PARTS, CharacterNgrams, Part, PartSettings, PlainVectors
 from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, newton, resolve_head
 from tfcr.heads.stacking import PartToFit, fit_parts
 from tfcr.presets import PRESETS
@@ -68,9 +68,11 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         the parts that need vectors.
     parts
         Names of PARTS, the kinds of features: ``vectors`` (word vectors weighted by class, the paper's method),
-        ``words`` (TF-IDF of words), ``bigrams`` (TF-IDF of words and bigrams). Each part is fitted by itself. With
-        several parts, or if C is picked, stacking learns the weight of each part from out-of-fold scores, and a class
-        offset tuned for macro-F1 if classes are balanced. (Bigrams and document frequencies ignore sample weights.)
+        ``plain`` (the sum of word vectors, which sees words that training did not), ``words`` (TF-IDF of words),
+        ``bigrams`` (TF-IDF of words and bigrams), ``characters`` (TF-IDF of the character n-grams of words),
+        ``ngrams`` (words, bigrams and character n-grams together). Each part is fitted by itself. With several parts,
+        or if C is picked, stacking learns the weight of each part from out-of-fold scores, and a class offset tuned
+        for macro-F1 if classes are balanced. (Bigrams and document frequencies ignore sample weights.)
     scheme
         Of the part ``vectors``: a name of SCHEMES, or a callable from ClassCounts to weights.
     head
@@ -133,7 +135,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self,
         *,
         embeddings: AnyEmbeddings | None = IN_DOMAIN,
-        parts: Sequence[str] = ("words", "bigrams", "vectors"),
+        parts: Sequence[str] = ("ngrams", "vectors", "plain"),
         scheme: str | Scheme = "tfcr-log",
         head: Any = "svm",
         tokenizer: str | AnyTokenizer = "symbols",
@@ -215,17 +217,21 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         documents: CountedDocuments,
         labels: Labels,
         sample_weight: NDArray[np.float64],
-        embeddings: Embeddings | None,
+        embeddings: Embeddings | Sequence[Embeddings] | None,
         tell: Tell = lambda name, fraction: None,
     ) -> "TfcrClassifier":
-        """Learn from documents that are counted already; every weight is above 0."""
+        """Learn from documents that are counted already; every weight is above 0.
+
+        Of several `embeddings`, the first are weighted by class, and all are part of ``plain``.
+        """
         self.check_parameters()
+        tables = _as_sequence(embeddings)
         counts, kept = count_classes(documents.only_words(), labels, sample_weight, self.min_count)
         documents = documents.over_words(counts.occurs(self.min_count))
         self._check_table(kept)
         examples = Examples(documents, make_targets(labels, counts.classes, sample_weight, self.class_weight))
         stacked = fit_parts(
-            self._parts_to_fit(kept, embeddings),
+            self._parts_to_fit(documents, kept, tables),
             examples,
             kept,
             max_memory=memory_limit(self.max_memory),
@@ -243,7 +249,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 decision=Decision(counts.classes, stacked.fitted.link),
                 tokenizer=resolve_tokenizer(self.tokenizer),
                 settings=self._settings(),
-                training=_describe_training(counts, embeddings, stacked.part_weights),
+                training=_describe_training(counts, tables, stacked.part_weights),
                 counts=counts,
             )
         )
@@ -345,7 +351,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"found parts={shown(self.parts)}; expected a list of one or more of {', '.join(PARTS)}")
         if self.embeddings is None and all(part.needs_vectors for part in self._part_rows()):
             raise InputError("found embeddings=None and no part but 'vectors'; expected vectors, or parts=['words']")
-        if self._sparse_parts() and not self._heads((1.0,))[0].takes_sparse:
+        if self._sparse_parts() and not self._heads(PARTS[self._sparse_parts()[0]])[0].takes_sparse:
             raise InputError(
                 f"found head={self.head!r}, which cannot use the sparse features of {', '.join(self._sparse_parts())}; "
                 "expected 'svm' or 'lr', or parts=['vectors'], as in the preset 'paper'"
@@ -358,7 +364,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         check_class_weight(self.class_weight)
         memory_limit(self.max_memory)
         check_seed(self.random_state)
-        self._heads((1.0,))
+        for part in self._part_rows():
+            self._heads(part)
 
     def _sparse_parts(self) -> list[str]:
         return [name for name in self.parts if PARTS[name].sparse]
@@ -366,26 +373,39 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def _part_rows(self) -> list[Part]:
         return [look_up(PARTS, name, "part") for name in self.parts]
 
-    def _heads(self, strengths: Sequence[float]) -> list[Head]:
-        """Return the heads to pick one of: that of the given C, or one for each of these strengths."""
-        given = strengths if self.C is None else (self.C,)
-        heads = [resolve_head(self.head, C=C, random_state=self.random_state) for C in given]
+    def _heads(self, part: Part) -> list[Head]:
+        """Return the heads to pick one of for a part: that of the given C, or one for each of its strengths."""
+        strengths = part.strengths if self.C is None else (self.C,)
+        heads = [resolve_head(self.head, C=C, random_state=self.random_state) for C in strengths]
         return heads if heads[0].has_strength else heads[:1]
 
-    def _parts_to_fit(self, counts: ClassCounts, embeddings: Embeddings | None) -> list[PartToFit]:
+    def _parts_to_fit(
+        self, documents: CountedDocuments, counts: ClassCounts, tables: Sequence[Embeddings]
+    ) -> list[PartToFit]:
         """Return the parts to fit, those that need vectors only if there are any."""
-        if embeddings is None and self.uses_vectors and self.embeddings is not None:
+        if not tables and self.uses_vectors and self.embeddings is not None:
             raise InputError(
                 "found no vectors for the part 'vectors'; expected those of load_embeddings, or embeddings=None"
             )
-        vectors = None if embeddings is None else vectors_of_words(embeddings, counts)
-        settings = VectorSettings(vectors, class_names(counts.classes), self.scheme, self.blocks, self.averaging)
-        rows = {name: PARTS[name] for name in self.parts if embeddings is not None or not PARTS[name].needs_vectors}
+        rows = {name: PARTS[name] for name in self.parts if tables or not PARTS[name].needs_vectors}
+        settings = PartSettings(
+            vectors=vectors_of_words(tables[0], counts) if tables else None,
+            class_names=class_names(counts.classes),
+            scheme=self.scheme,
+            blocks=self.blocks,
+            averaging=self.averaging,
+            plain=[PlainVectors.of(table, documents.vocabulary.words) for table in tables] if "plain" in rows else (),
+            ngrams=(
+                CharacterNgrams.of(documents, len(counts.classes))
+                if any(part.needs_ngrams for part in rows.values())
+                else None
+            ),
+        )
         return [
             PartToFit(
                 name=name,
                 make_blocks=part.block_maker(settings),
-                heads=self._heads(part.strengths),
+                heads=self._heads(part),
                 uses_bigrams=part.uses_bigrams,
                 cross_fit=self.cross_fit if part.supervised else 0,
                 cost=part.cost,
@@ -450,16 +470,22 @@ def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None)
         raise ModelError(f"{path} is damaged: its settings lack or misstate {error}; save the model again") from None
 
 
+def _as_sequence(embeddings: Embeddings | Sequence[Embeddings] | None) -> Sequence[Embeddings]:
+    if embeddings is None:
+        return ()
+    return (embeddings,) if isinstance(embeddings, Embeddings) else embeddings
+
+
 def _describe_training(
-    counts: ClassCounts, embeddings: Embeddings | None, part_weights: Mapping[str, float]
+    counts: ClassCounts, tables: Sequence[Embeddings], part_weights: Mapping[str, float]
 ) -> dict[str, Any]:
-    coverage = None if embeddings is None else embeddings.coverage(counts)
+    coverage = tables[0].coverage(counts) if tables else None
     return {
         "documents": counts.n_documents,
         "tokens": counts.n_occurrences,
         "words": len(counts.words),
         "documents_per_class": counts.class_documents.tolist(),
-        "embeddings": None if embeddings is None else embeddings.name,
+        "embeddings": " + ".join(table.name for table in tables) or None,
         "coverage_words": None if coverage is None else coverage.words,
         "coverage_tokens": None if coverage is None else coverage.tokens,
         "part_weights": dict(part_weights),

@@ -23,11 +23,11 @@ PRESETS: dict[str, dict[str, Any]] = {
         "class_weight": "balanced",
         "C": None,
     },
-    # Words, bigrams and class-weighted vectors, stacked: the part weights are learned out of fold. These are the
-    # defaults of TfcrClassifier.
+    # Words, bigrams and character n-grams, class-weighted vectors and plain vectors, stacked: the part weights are
+    # learned out of fold. These are the defaults of TfcrClassifier.
     "best": {
         "tokenizer": "symbols",
-        "parts": ("words", "bigrams", "vectors"),
+        "parts": ("ngrams", "vectors", "plain"),
         "scheme": "tfcr-log",
         "head": "svm",
         "averaging": "weights",

@@ -17,7 +17,7 @@ from tfcr.errors import InputError, shown
 from tfcr.features.blocks import Block, check_blocks, column_names, document_vectors, make_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit, cross_fit_blocks
-from tfcr.features.parts import VectorSettings, vector_blocks
+from tfcr.features.parts import PartSettings, vector_blocks
 from tfcr.schemes import Scheme, compute_weights, resolve_scheme
 from tfcr.system.parameters import DIMENSIONS, MIN_COUNT, UNLABELLED, Parameter, check_all
 from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
@@ -312,7 +312,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
 
     def _blocks(self, documents: CountedDocuments, counts: Callable[[], ClassCounts]) -> list[Block]:
         names = class_names(self.classes_)
-        settings = VectorSettings(self._vectors, names, self.scheme, self.blocks, self.averaging)
+        settings = PartSettings(self._vectors, names, self.scheme, self.blocks, self.averaging)
         return vector_blocks(documents, counts, settings)
 
     def _fit_texts(

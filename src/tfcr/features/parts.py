@@ -122,9 +122,7 @@ def vector_blocks(
     return make_blocks(settings.blocks, weights, settings.vectors, names, averaging, known.occurs())
 
 
-def plain_blocks(
-    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings
-) -> list[Block]:
+def plain_blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
     """Return the sum of word vectors, to unit length, one block for each kind of vectors; no weights are learned.
 
     Words never seen are seen by it, as far as the vectors know them or their sub-words.
@@ -145,12 +143,10 @@ def _split_lengths(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the length of each vector, and the vectors divided by it."""
     found = np.linalg.norm(vectors, axis=1) if lengths is None else lengths
-    return found, vectors / np.where(found > 0, found, 1)[:, None]
+    return found, np.divide(vectors, np.where(found > 0, found, 1)[:, None], dtype=np.float32)
 
 
-def tfidf_blocks(
-    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings
-) -> list[Block]:
+def tfidf_blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
     """Return all terms of the vocabulary by TF-IDF, with sublinear counts and L2 norm, as scikit-learn computes it.
 
     A bigram that only one document holds has no weight.
@@ -181,14 +177,12 @@ def character_blocks(
     words = documents.vocabulary.section("words")
     weights[words] = np.sqrt((vectors * vectors).sum(axis=1))
     scaled = sp.diags_array(1 / np.where(weights[words] > 0, weights[words], 1)) @ vectors
-    padded = sp.csr_array(scaled.astype(np.float32))
-    padded.resize(len(weights), padded.shape[1])  # bigrams have none
+    no_bigrams = sp.csr_array((len(weights) - scaled.shape[0], scaled.shape[1]), dtype=np.float32)
+    padded = sp.csr_array(sp.vstack([scaled.astype(np.float32), no_bigrams]))
     return [Block("(characters)", weights, padded, "unit", pieces=PieceVectors(found.pieces, idf, None))]
 
 
-def ngram_blocks(
-    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings
-) -> list[Block]:
+def ngram_blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
     """Return words and bigrams, and character n-grams, side by side for one head."""
     return [*tfidf_blocks(documents, counts, settings), *character_blocks(documents, counts, settings)]
 
@@ -207,8 +201,6 @@ class Part:
         Makes its blocks from documents, a function that gives their class counts, and the settings.
     strengths
         The values of C to pick from if none is given.
-    head
-        A name of HEADS to use instead of the SVM, if the user has not chosen another.
     uses_bigrams
         Whether it sees the bigrams of the vocabulary, or words only.
     needs_vectors
@@ -225,7 +217,6 @@ class Part:
 
     make_blocks: Callable[[CountedDocuments, Callable[[], ClassCounts], PartSettings], list[Block]]
     strengths: tuple[float, ...]
-    head: str = "svm"
     uses_bigrams: bool = False
     needs_vectors: bool = False
     needs_ngrams: bool = False
@@ -243,7 +234,7 @@ PARTS: dict[str, Part] = {
     # word vectors weighted by class: the paper's method
     "vectors": Part(vector_blocks, (1.0,), needs_vectors=True, supervised=True, cost=5.0),
     # the plain sum of word vectors, words never seen included
-    "plain": Part(plain_blocks, (1.0, 3.0, 10.0), head="lr", needs_vectors=True),
+    "plain": Part(plain_blocks, (0.1, 0.3, 1.0, 3.0), needs_vectors=True),
     # words by TF-IDF
     "words": _TFIDF,
     # words and bigrams by TF-IDF

@@ -210,9 +210,7 @@ class _Fold:
     def scores(self, head: Head) -> Scores:
         """Fit a head without the fold, and return the scores of its documents; (n_documents, n_outputs)."""
         fitted = self.problem.solve(head)
-        return score_blocks(
-            self.held_out, self.problem.blocks, fitted.coefficients, fitted.means, fitted.intercepts
-        )
+        return score_blocks(self.held_out, self.problem.blocks, fitted.coefficients, fitted.means, fitted.intercepts)
 
 
 def _weighted_sum(fits: Sequence[FittedHead], factors: NDArray[np.float64], offsets: NDArray[np.float64]) -> FittedHead:
@@ -407,9 +405,7 @@ def _stacking_loss(
     return float(loss), gradient
 
 
-def not_worse_than_one(
-    weights: NDArray[np.float64], scores: Sequence[Scores], truth: Targets
-) -> NDArray[np.float64]:
+def not_worse_than_one(weights: NDArray[np.float64], scores: Sequence[Scores], truth: Targets) -> NDArray[np.float64]:
     """Return the part weights, or those of a single part that alone has a higher macro-F1 out of fold beyond chance."""
     summed = best_class(np.tensordot(weights, np.stack(scores), 1))
     alone = [best_class(part) for part in scores]

@@ -26,9 +26,7 @@ _SPACE = 32
 
 
 @inlined
-def copy_edged(
-    text: NDArray[np.uint8], at: Int, end: Int, buffer: NDArray[np.uint8], edges: NDArray[np.int64]
-) -> int:
+def copy_edged(text: NDArray[np.uint8], at: Int, end: Int, buffer: NDArray[np.uint8], edges: NDArray[np.int64]) -> int:
     """Copy a word between two spaces; return its number of characters, the spaces included."""
     buffer[0] = _SPACE
     edges[0] = 0
@@ -73,6 +71,97 @@ def is_new(number: Any, pieces: NDArray[Any], start: Int, end: Int) -> bool:
     return new
 
 
+@inlined
+def cut_ngrams(
+    buffer: NDArray[np.uint8],
+    edges: NDArray[np.int64],
+    n_characters: int,
+    affixes: bool,
+    slots: NDArray[np.uint64],
+    arena: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    pieces: NDArray[np.int32],
+    used: Int,
+) -> Int:
+    """Write the different n-grams of a word, or those at its edges; return the number of entries."""
+    start = used
+    for size in range(SHORTEST_NGRAM, min(LONGEST_NGRAM, n_characters) + 1):
+        last = n_characters - size
+        for at in range(0, last + 1, max(last, 1) if affixes else 1):
+            number = find_piece(buffer, edges[at], edges[at + size], slots, arena, offsets)
+            if number >= 0 and is_new(number, pieces, start, used):
+                pieces[used] = number
+                used += 1
+    return used
+
+
+@inlined
+def cut_longest(
+    buffer: NDArray[np.uint8],
+    edges: NDArray[np.int64],
+    n_characters: int,
+    slots: NDArray[np.uint64],
+    arena: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    pieces: NDArray[np.int32],
+    used: Int,
+) -> Int:
+    """Write the longest pieces from left to right; return the number of entries."""
+    at = 0
+    while at < n_characters:
+        end = n_characters
+        number = np.int64(-1)
+        while end > at and number < 0:
+            number = np.int64(find_piece(buffer, edges[at], edges[end], slots, arena, offsets))
+            end -= 1
+        if number >= 0:
+            pieces[used] = number
+            used += 1
+        at = max(end, at) + 1
+    return used
+
+
+@inlined
+def cut_merged(
+    buffer: NDArray[np.uint8],
+    edges: NDArray[np.int64],
+    unions: NDArray[np.int64],
+    n_parts: int,
+    slots: NDArray[np.uint64],
+    arena: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    pieces: NDArray[np.int32],
+    used: Int,
+) -> Int:
+    """Join neighbours by the rank of their union, and write what is left; return the number of entries.
+
+    `unions` is room for the number of the union of each part with the next, -1 if that is no piece.
+    """
+    for at in range(n_parts - 1):
+        unions[at] = find_piece(buffer, edges[at], edges[at + 2], slots, arena, offsets)
+    while True:
+        best = -1
+        for at in range(n_parts - 1):
+            if unions[at] >= 0 and (best < 0 or unions[at] < unions[best]):
+                best = at
+        if best < 0:
+            break
+        for at in range(best + 1, n_parts):  # the edge between the two goes; edges[n_parts] is the end
+            edges[at] = edges[at + 1]
+        for at in range(best + 1, n_parts - 1):
+            unions[at] = unions[at + 1]
+        n_parts -= 1
+        for at in (best - 1, best):
+            if 0 <= at < n_parts - 1:
+                unions[at] = find_piece(buffer, edges[at], edges[at + 2], slots, arena, offsets)
+    for at in range(n_parts):
+        number = find_piece(buffer, edges[at], edges[at + 1], slots, arena, offsets)
+        if number >= 0:
+            pieces[used] = number
+            used += 1
+    return used
+
+
 @compiled
 def cut_some(
     text: NDArray[np.uint8],
@@ -105,62 +194,16 @@ def cut_some(
     unions = np.zeros(MAX_CHARACTERS + 3, np.int64)
     used = piece_starts[word]
     while word < starts.shape[0] - 1 and used + MAX_PIECES <= pieces.shape[0]:
-        start = used
         n_characters = copy_edged(text, starts[word], starts[word + 1], buffer, edges)
-        if segmentation == NGRAMS:
-            for size in range(SHORTEST_NGRAM, LONGEST_NGRAM + 1):
-                for at in range(n_characters - size + 1):
-                    number = find_piece(buffer, edges[at], edges[at + size], slots, arena, offsets)
-                    if number >= 0 and is_new(number, pieces, start, used):
-                        pieces[used] = number
-                        used += 1
-        elif segmentation == AFFIXES:
-            for size in range(SHORTEST_NGRAM, min(LONGEST_NGRAM, n_characters) + 1):
-                for at in (0, n_characters - size):
-                    number = find_piece(buffer, edges[at], edges[at + size], slots, arena, offsets)
-                    if number >= 0 and is_new(number, pieces, start, used):
-                        pieces[used] = number
-                        used += 1
+        without_right = n_characters - 1  # sub-words know no right edge
+        if segmentation in (NGRAMS, AFFIXES):
+            affixes = segmentation == AFFIXES
+            used = cut_ngrams(buffer, edges, n_characters, affixes, slots, arena, offsets, pieces, used)
         elif segmentation == LONGEST:
-            n_characters -= 1  # these pieces know no right edge
-            at = 0
-            while at < n_characters:
-                end = n_characters
-                number = np.int64(-1)
-                while end > at:
-                    number = np.int64(find_piece(buffer, edges[at], edges[end], slots, arena, offsets))
-                    if number >= 0:
-                        break
-                    end -= 1
-                if number >= 0:
-                    pieces[used] = number
-                    used += 1
-                at = max(end, at + 1)
+            used = cut_longest(buffer, edges, without_right, slots, arena, offsets, pieces, used)
         elif segmentation == MERGE:
-            n_parts = n_characters - 1
-            for at in range(n_parts - 1):
-                unions[at] = find_piece(buffer, edges[at], edges[at + 2], slots, arena, offsets)
-            while True:
-                best = -1
-                for at in range(n_parts - 1):
-                    if unions[at] >= 0 and (best < 0 or unions[at] < unions[best]):
-                        best = at
-                if best < 0:
-                    break
-                for at in range(best + 1, n_parts):  # the edge between the two goes; edges[n_parts] is the end
-                    edges[at] = edges[at + 1]
-                for at in range(best + 1, n_parts - 1):
-                    unions[at] = unions[at + 1]
-                n_parts -= 1
-                for at in (best - 1, best):
-                    if 0 <= at < n_parts - 1:
-                        unions[at] = find_piece(buffer, edges[at], edges[at + 2], slots, arena, offsets)
-            for at in range(n_parts):
-                number = find_piece(buffer, edges[at], edges[at + 1], slots, arena, offsets)
-                if number >= 0:
-                    pieces[used] = number
-                    used += 1
-        elif edges[n_characters] == starts[word + 1] - starts[word] + 2:  # a word that is not cut off
+            used = cut_merged(buffer, edges, unions, without_right, slots, arena, offsets, pieces, used)
+        elif edges[n_characters] == starts[word + 1] - starts[word] + 2:  # the whole word, if it is not cut off
             number = find_piece(buffer, np.int64(0), edges[n_characters], slots, arena, offsets)
             if number >= 0:
                 pieces[used] = number

@@ -150,8 +150,8 @@ def find_tokens(
 @inlined
 def look_up(
     found: NDArray[np.uint8],
-    start: int,
-    size: int,
+    start: Int,
+    size: Int,
     first: np.uint64,
     hashed: np.uint64,
     slots: NDArray[np.uint64],

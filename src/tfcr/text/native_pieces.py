@@ -27,9 +27,7 @@ class PieceCutter:
         self.lexicon = Lexicon.of(pieces.names)
         self.segmentation = list(SEGMENTATIONS).index(pieces.segmentation)
 
-    def cut(
-        self, text: NDArray[np.uint8], starts: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def cut(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Cut words given by their bytes and offsets, (n_words + 1,)."""
         piece_starts = np.zeros(len(starts), np.int64)
         found: list[NDArray[np.int32]] = []

@@ -15,6 +15,7 @@ Which pieces there are is a list; strings that are not in it are passed over.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -82,7 +83,7 @@ def _merged(word: str, numbers: Numbers) -> list[int]:
     """Join the two neighbours whose union comes first in the list, again and again, as sentencepiece's BPE does."""
     parts = list(_edged(word)[:-1])
     while True:
-        unions = [numbers.get(one + two, len(numbers)) for one, two in zip(parts, parts[1:], strict=False)]
+        unions = [numbers.get(one + two, len(numbers)) for one, two in pairwise(parts)]
         first = min(unions, default=len(numbers))
         if first == len(numbers):
             return _known(parts, numbers)
