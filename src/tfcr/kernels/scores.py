@@ -10,14 +10,23 @@ and 2); D1 (column 3) divides c (column 4):
 How a table is packed is shown in `trained.packed_table`.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.kernels.compiling import compiled_for_sums
+from tfcr.kernels.compiling import compiled_for_sums, inlined
 
 RUNS, VALUES = 0, 1  # columns of places
 FLOAT32_TERMS = 256
 """Terms added up in float32 before the sums are added in float64: longer float32 sums would lose digits."""
+
+
+@inlined
+def add_row(times: Any, row: NDArray[np.float32], sums: NDArray[Any]) -> None:
+    """Add a multiple of a row to sums."""
+    for column in range(len(row)):
+        sums[column] += times * row[column]
 
 
 @compiled_for_sums
@@ -32,6 +41,8 @@ def score_documents(
     runs: NDArray[np.int32],
     values: NDArray[np.float32],
     squares: NDArray[np.float32],
+    unseen_values: NDArray[np.float32],
+    unseen_squares: NDArray[np.float32],
     sublinear: int,
     divisors: NDArray[np.int32],
     outputs: NDArray[np.int32],
@@ -58,6 +69,9 @@ def score_documents(
     squares
         What a term adds to the squared L2 norm of each of the last divisors, those with sublinear counts;
         (n_terms, n_sublinear).
+    unseen_values, unseen_squares
+        The same of words that are no terms, which have the numbers after those: what they add to all columns with
+        sublinear counts, (n_unseen, n_sublinear_columns), and to the squared norms, (n_unseen, n_sublinear).
     sublinear
         The first column with sublinear counts, 1 + log n; no run crosses it.
     divisors
@@ -75,6 +89,7 @@ def score_documents(
     sums = np.empty(len(outputs), np.float64)
     squared = np.empty(squares.shape[1], np.float64)
     first_sublinear = len(divisors) - 1 - len(squared)
+    n_terms = len(places) - 1
     for document in range(first, last):
         sums[:] = 0
         squared[:] = 0
@@ -83,15 +98,17 @@ def score_documents(
             for place in range(start, min(start + FLOAT32_TERMS, starts[document + 1])):
                 word, count = words[place], np.float32(counts[place])
                 sublinear_count = count if counts[place] == 1 else np.float32(1) + np.log(count)
-                for number in range(len(squared)):
-                    squared[number] += sublinear_count * sublinear_count * squares[word, number]
+                if word >= n_terms:
+                    add_row(sublinear_count, unseen_values[word - n_terms], some[sublinear:])
+                    add_row(sublinear_count * sublinear_count, unseen_squares[word - n_terms], squared)
+                    continue
+                add_row(sublinear_count * sublinear_count, squares[word], squared)
                 value = places[word, VALUES]
                 for run in range(places[word, RUNS], places[word + 1, RUNS]):
                     here = some[runs[run, 0] : runs[run, 1]]
                     added = values[value : value + len(here)]
                     times = count if runs[run, 0] < sublinear else sublinear_count
-                    for column in range(len(here)):
-                        here[column] += times * added[column]
+                    add_row(times, added, here)
                     value += len(here)
             for column in range(len(some)):
                 sums[column] += some[column]

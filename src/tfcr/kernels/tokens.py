@@ -303,6 +303,8 @@ def merge_terms(
     starts: NDArray[np.int64],
     words: NDArray[np.int32],
     seen_before: int,
+    n_words: int,
+    n_terms: int,
     skipped: NDArray[np.bool_],
     bigram_slots: NDArray[np.int64],
     last: NDArray[np.int32],
@@ -319,10 +321,12 @@ def merge_terms(
     ----------
     starts, words
         The words of all documents in order, UNKNOWN_WORD or UNKNOWN_SYMBOL if unknown, and where each document starts.
+    n_words, n_terms
+        Words from number n_words on are unseen ones, and get the term numbers from n_terms on.
     seen_before, last
         As in `count_documents`, by term instead of word.
     skipped
-        Whether bigrams skip each word; the last two are for UNKNOWN_SYMBOL and UNKNOWN_WORD.
+        Whether bigrams skip each word, unseen ones too; the last two are for UNKNOWN_SYMBOL and UNKNOWN_WORD.
     bigram_slots
         Hash table with a power of two of rows: BIGRAM_KEY, both words, and BIGRAM_TERM, the term + 1, 0 where empty.
     terms, counts, term_starts
@@ -338,7 +342,7 @@ def merge_terms(
                 if word >= 0 and before >= 0:
                     bigram = bigram_slots[np.int64(bigram_slot(before, word, bigram_slots)), BIGRAM_TERM] - 1
                 before = word
-            for term in (word, bigram):
+            for term in (word + n_terms - n_words if word >= n_words else word, bigram):
                 if term < 0:
                     continue
                 if last[term, SEEN] == seen_before + document:
@@ -350,6 +354,19 @@ def merge_terms(
                 counts[n_entries] = 1
                 n_entries += 1
         term_starts[document + 1] = n_entries
+
+
+@compiled
+def find_symbols(
+    arena: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    first: int,
+    actions: NDArray[np.uint8],
+    symbols: NDArray[np.bool_],
+) -> None:
+    """Write whether each word from number `first` on begins with a symbol; (n_new,)."""
+    for number in range(symbols.shape[0]):
+        symbols[number] = actions[code_point(arena, offsets[first + number])[0]] == SYMBOL
 
 
 @compiled

@@ -24,7 +24,14 @@ from tfcr.kernels.descent import descend_once, descend_sparse_once  # noqa: E402
 from tfcr.kernels.pieces import MAX_PIECES, cut_some, hash_ngrams  # noqa: E402
 from tfcr.kernels.rows import last_row_end  # noqa: E402
 from tfcr.kernels.scores import score_documents  # noqa: E402
-from tfcr.kernels.tokens import SEEN, count_documents, fill_bigram_slots, fill_slots, merge_terms  # noqa: E402
+from tfcr.kernels.tokens import (  # noqa: E402
+    SEEN,
+    count_documents,
+    fill_bigram_slots,
+    fill_slots,
+    find_symbols,
+    merge_terms,
+)
 
 __all__ = [
     "MAX_PIECES",
@@ -36,6 +43,7 @@ __all__ = [
     "descend_sparse_once",
     "fill_bigram_slots",
     "fill_slots",
+    "find_symbols",
     "hash_ngrams",
     "in_threads",
     "last_row_end",

@@ -54,7 +54,7 @@ class CountedDocuments:
         return len(self.lengths)
 
     def only_words(self) -> "CountedDocuments":
-        """Return the same documents without counts of bigrams."""
+        """Return the same documents without counts of bigrams and unseen words."""
         words = self.vocabulary.only_words()
         return self if words is self.vocabulary else CountedDocuments(words, self.matrix[:, : len(words)], self.lengths)
 
@@ -62,10 +62,17 @@ class CountedDocuments:
         """Return some of the documents."""
         return CountedDocuments(self.vocabulary, self.matrix[rows], self.lengths[rows])
 
-    def over(self, vocabulary: Vocabulary) -> "CountedDocuments":
-        """Return the same documents counted over another vocabulary, 0 for terms not counted here."""
+    def over(self, vocabulary: Vocabulary, *, unseen: bool = False) -> "CountedDocuments":
+        """Return the same documents counted over another vocabulary, 0 for terms not counted here.
+
+        If `unseen`, their words that are not in it are kept as its unseen words.
+        """
         if vocabulary is self.vocabulary:
             return self
+        if unseen:
+            occurring = np.flatnonzero(self.document_frequencies()[self.vocabulary.section("words")]).tolist()
+            words = (self.vocabulary.words[number] for number in occurring)
+            vocabulary = vocabulary.with_unseen([word for word in words if word not in vocabulary.word_numbers])
         positions = self.vocabulary.positions_in(vocabulary)
         kept = np.flatnonzero(positions >= 0)
         shape = len(positions), len(vocabulary)
@@ -128,6 +135,7 @@ def count_terms(
     vocabulary: Vocabulary | None = None,
     *,
     bigrams: bool = False,
+    unseen: bool = False,
 ) -> CountedDocuments:
     """Count the terms of each text.
 
@@ -141,6 +149,8 @@ def count_terms(
         The terms to count; if None, all words. Tokens outside it still add to a document's length.
     bigrams
         Without a vocabulary: whether to count bigrams as well, those that at least two documents hold.
+    unseen
+        With a vocabulary: whether to count words outside it as well, as unseen words.
 
     Examples
     --------
@@ -149,14 +159,14 @@ def count_terms(
     (['good', 'so', 'so good'], [[2, 2, 2], [1, 1, 1]], [4, 2])
     """
     checked, resolved = check_texts(texts), resolve_tokenizer(tokenizer)
-    if not (bigrams if vocabulary is None else len(vocabulary.bigrams)):
+    if not (bigrams if vocabulary is None else unseen or len(vocabulary.bigrams)):
         return _count_words(checked, resolved, vocabulary)
-    tokens = _number_tokens(checked, resolved, vocabulary)
+    tokens = _number_tokens(checked, resolved, vocabulary, unseen=unseen)
     neighbours = _neighbours(tokens, skipped_in_bigrams(tokens.vocabulary, resolved))
     if vocabulary is None:
         words = tokens.vocabulary.words
         vocabulary = Vocabulary(words, _common_bigrams(neighbours, len(words)))
-    return _count_with_bigrams(tokens, neighbours, vocabulary)
+    return _count_with_bigrams(tokens, neighbours, vocabulary.with_unseen(tokens.unseen))
 
 
 def skipped_in_bigrams(vocabulary: Vocabulary, tokenizer: AnyTokenizer) -> NDArray[np.bool_]:
@@ -204,12 +214,15 @@ class _Tokens(NamedTuple):
     """All tokens of all documents, in order.
 
     `numbers` are word numbers, or UNKNOWN_WORD or UNKNOWN_SYMBOL; (n_tokens,). `lengths` counts each document's tokens;
-    (n_documents,).
+    (n_documents,). `unseen` are the different unknown tokens if they are asked for, and `unseen_numbers` the place of
+    each token among these, -1 if it is known.
     """
 
     vocabulary: Vocabulary
     numbers: NDArray[np.int64]
     lengths: NDArray[np.int64]
+    unseen: Sequence[str] = ()
+    unseen_numbers: NDArray[np.int64] | None = None
 
     @property
     def documents(self) -> NDArray[np.int64]:
@@ -224,7 +237,9 @@ class _Neighbours(NamedTuple):
     documents: NDArray[np.int64]
 
 
-def _number_tokens(texts: list[str], tokenizer: AnyTokenizer, vocabulary: Vocabulary | None) -> _Tokens:
+def _number_tokens(
+    texts: list[str], tokenizer: AnyTokenizer, vocabulary: Vocabulary | None, *, unseen: bool = False
+) -> _Tokens:
     """Find the tokens of all texts and number them by the vocabulary's words, or by all words found, sorted."""
     if vocabulary is None and worth_native_code(tokenizer, texts):
         from tfcr.text.native_counts import number_tokens  # noqa: PLC0415 - numba loads slowly
@@ -242,7 +257,14 @@ def _number_tokens(texts: list[str], tokenizer: AnyTokenizer, vocabulary: Vocabu
         for tokens in documents
         for token in tokens
     )
-    return _Tokens(vocabulary, np.fromiter(found_numbers, np.int64, int(lengths.sum())), lengths)
+    n_tokens = int(lengths.sum())
+    all_numbers = np.fromiter(found_numbers, np.int64, n_tokens)
+    if not unseen:
+        return _Tokens(vocabulary, all_numbers, lengths)
+    new: dict[str, int] = {}
+    found_new = (-1 if token in known else new.setdefault(token, len(new)) for tokens in documents for token in tokens)
+    unseen_numbers = np.fromiter(found_new, np.int64, n_tokens)
+    return _Tokens(vocabulary, all_numbers, lengths, list(new), unseen_numbers)
 
 
 def _checked_tokenizer(tokenizer: AnyTokenizer) -> Callable[[str], list[str]]:
@@ -278,7 +300,11 @@ def _common_bigrams(neighbours: _Neighbours, n_words: int) -> NDArray[np.int32]:
 
 
 def _count_with_bigrams(tokens: _Tokens, neighbours: _Neighbours, vocabulary: Vocabulary) -> CountedDocuments:
+    numbers = tokens.numbers
+    if tokens.unseen_numbers is not None:
+        first_unseen = vocabulary.section("unseen").start
+        numbers = np.where(tokens.unseen_numbers >= 0, first_unseen + tokens.unseen_numbers, numbers)
     documents = np.concatenate([tokens.documents, neighbours.documents])
-    terms = np.concatenate([tokens.numbers, vocabulary.find_bigrams(neighbours.words)])
+    terms = np.concatenate([numbers, vocabulary.find_bigrams(neighbours.words)])
     shape = len(tokens.lengths), len(vocabulary)
     return CountedDocuments(vocabulary, _count_matrix(documents, terms, shape), tokens.lengths)

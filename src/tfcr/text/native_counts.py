@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.system.hardware import n_threads
-from tfcr.system.native import SEEN, count_documents, fill_bigram_slots, fill_slots, merge_terms
+from tfcr.system.native import SEEN, count_documents, fill_bigram_slots, fill_slots, find_symbols, merge_terms
 from tfcr.system.packed_strings import decode_some, encode_words, sort_words
 from tfcr.text.documents import skipped_in_bigrams
 from tfcr.text.tokenizers import ONE_TOKEN, Tokenizer
@@ -143,12 +143,17 @@ class Lexicon:
         arena = _grown(text, len(text) + MARGIN)
         return cls(arena, offsets.astype(np.int64), _slots_of(arena, offsets.astype(np.int64), 4 * len(words)))
 
+    def copy(self) -> "Lexicon":
+        """Return one that words may be added to."""
+        return Lexicon(self.arena.copy(), self.offsets.copy(), self.slots.copy())
+
 
 @dataclass(frozen=True)
 class BigramLexicon:
     """Bigrams as compiled code looks them up: a hash table by word numbers, and the mask of skipped words."""
 
     slots: NDArray[np.int64]
+    n_words: int
     n_terms: int
     skipped: NDArray[np.bool_]
 
@@ -157,7 +162,7 @@ class BigramLexicon:
         """Make it from a vocabulary, whose terms keep their numbers."""
         slots = np.zeros((1 << max(10, (2 * len(vocabulary.bigrams)).bit_length()), 2), np.int64)
         fill_bigram_slots(vocabulary.bigrams, vocabulary.n_words, slots)
-        return cls(slots, len(vocabulary), skipped_in_bigrams(vocabulary, tokenizer))
+        return cls(slots, vocabulary.n_words, len(vocabulary), skipped_in_bigrams(vocabulary, tokenizer))
 
 
 class Batch(NamedTuple):
@@ -182,18 +187,26 @@ class TermMerger:
 
     def __init__(self, bigrams: BigramLexicon) -> None:
         self.bigrams = bigrams
+        self.skipped = bigrams.skipped
         self.last = np.full((bigrams.n_terms, 2), -1, np.int32)
         self.n_documents = 0
 
+    def add_unseen(self, symbols: NDArray[np.bool_]) -> None:
+        """Make room for more unseen words, of which some are symbols."""
+        *before, unknown_symbol, unknown_word = np.split(self.skipped, [-2, -1])
+        skipping = self.bigrams.skipped[-2]  # whether bigrams skip symbols at all
+        self.skipped = np.concatenate([*before, symbols & skipping, unknown_symbol, unknown_word])
+        self.last = np.concatenate([self.last, np.full((len(symbols), 2), -1, np.int32)])
+
     def merge(self, batch: Batch) -> Batch:
-        """Count the terms of a batch whose counter keeps unknown words and does not merge."""
+        """Count the terms of a batch whose counter keeps unknown words, or adds them, and does not merge."""
         if self.n_documents + len(batch.lengths) > MAX_DOCUMENTS:
             self.last[:, SEEN], self.n_documents = -1, 0
         terms, counts = np.empty((2, 2 * len(batch.words)), np.int32)
         starts = np.zeros_like(batch.starts)
         merge_terms(
-            batch.starts, batch.words, self.n_documents, self.bigrams.skipped, self.bigrams.slots, self.last,
-            terms, counts, starts,
+            batch.starts, batch.words, self.n_documents, self.bigrams.n_words, self.bigrams.n_terms,
+            self.skipped, self.bigrams.slots, self.last, terms, counts, starts,
         )  # fmt: skip
         self.n_documents += len(batch.lengths)
         return Batch(starts, terms[: starts[-1]], counts[: starts[-1]], batch.lengths)
@@ -208,6 +221,8 @@ class ByteCounter:
         One with a table of actions.
     lexicon
         The words to count. Without one, every new word gets the next number.
+    adding
+        Whether words that are not in the lexicon get the numbers after its words.
     merging
         Whether a word that occurs twice in a document makes one entry with count 2, or two entries: enough for sums,
         and faster.
@@ -216,19 +231,22 @@ class ByteCounter:
     """
 
     def __init__(
-        self, tokenizer: Tokenizer, lexicon: Lexicon | None, *, merging: bool = True, keeping: bool = False
+        self,
+        tokenizer: Tokenizer,
+        lexicon: Lexicon | None,
+        *,
+        adding: bool = False,
+        merging: bool = True,
+        keeping: bool = False,
     ) -> None:
         self.tokenizer = tokenizer
         self.actions = tokenizer.actions()
-        self.adding = lexicon is None
+        self.adding = adding or lexicon is None
         self.merging = merging
         self.keeping = keeping
         self.stopped = False
-        known = Lexicon.of([]) if lexicon is None else lexicon
-        self.arena, self.offsets, self.slots = known.arena, known.offsets, known.slots
-        self.n_words = len(self.offsets) - 1
-        self.last = np.full((self.n_words, 2), -1, np.int32)
-        self.n_documents = 0
+        self._lexicon = Lexicon.of([]) if lexicon is None else lexicon
+        self._begin()
         self.entries = np.empty((2, 0), np.int32)
         self.found = np.empty(0, np.uint8)
 
@@ -245,9 +263,10 @@ class ByteCounter:
     def known_tokens(self, batch: Batch) -> NDArray[np.int64]:
         """Return the number of known tokens of each document."""
         entries = np.diff(batch.starts)
-        if not (self.merging or self.keeping):
+        if not (self.merging or self.keeping or self.adding):
             return entries
-        known = np.append(np.where(batch.words >= 0, batch.counts, 0), 0)
+        is_known = (batch.words >= 0) & (batch.words < self.n_known)
+        known = np.append(np.where(is_known, batch.counts, 0), 0)
         return np.where(entries > 0, np.add.reduceat(known, batch.starts[:-1]), 0)
 
     def number_words(self, other: "ByteCounter") -> NDArray[np.int32]:
@@ -255,6 +274,25 @@ class ByteCounter:
         text, offsets = other.known_words()
         text.setflags(write=False)  # like all texts: compiled code is specialised to read-only arrays
         return self.count_bytes(text, offsets).words.copy()
+
+    def _begin(self) -> None:
+        # other threads share the lexicon: words are added to a copy
+        own = self._lexicon.copy() if self.adding else self._lexicon
+        self.arena, self.offsets, self.slots = own.arena, own.offsets, own.slots
+        self.n_words = self.n_known = len(own.offsets) - 1
+        self.last = np.full((self.n_words, 2), -1, np.int32)
+        self.n_documents = 0
+
+    def forget_new_words(self) -> None:
+        """Forget the words that are not in the lexicon; the last batch stays valid."""
+        self._begin()
+
+    def new_words(self, first: int) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the bytes and offsets of the words from number `first` on, and which of them are symbols."""
+        offsets = self.offsets[first : self.n_words + 1]
+        symbols = np.empty(self.n_words - first, np.bool_)
+        find_symbols(self.arena, self.offsets, first, self.actions, symbols)
+        return self.arena[offsets[0] : offsets[-1]], offsets - offsets[0], symbols
 
     def known_words(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the bytes of all words and their offsets; (n_words + 1,)."""

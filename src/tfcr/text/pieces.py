@@ -142,6 +142,10 @@ class Pieces:
             starts = np.cumsum([0, *map(len, found)])
         return piece_matrix(numbers, starts, len(self))
 
+    def take(self, numbers: NDArray[np.int64]) -> "Pieces":
+        """Return some of the pieces, in this order."""
+        return Pieces([self.names[number] for number in numbers.tolist()], self.segmentation)
+
     def __getstate__(self) -> dict[str, object]:
         """Leave out what can be derived, when models are copied to other processes."""
         return {"names": self.names, "segmentation": self.segmentation}

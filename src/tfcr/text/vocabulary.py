@@ -3,16 +3,17 @@
 A term is a word or a bigram, two neighbouring words. Terms are numbered section by section; a bigram is a pair of word
 numbers, so that only words are strings:
 
-    section            words                    bigrams
-    stored as          ["bad", "good", "so"]    [[2, 0], [2, 1]]
-    term number        0      1       2         3        4
-    name               bad    good    so        so bad   so good
+    section            words                    bigrams             unseen
+    stored as          ["bad", "good", "so"]    [[2, 0], [2, 1]]    ["goodish"]
+    term number        0      1       2         3        4          5
+    name               bad    good    so        so bad   so good    goodish
 
-Another kind of term, such as character n-grams, is another section after these.
+The section of unseen words is empty in a model: it holds those words of new texts that training never saw, for models
+that score them from their pieces. Another kind of term is another section after these.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -35,6 +36,8 @@ class Vocabulary:
         n_words different strings.
     bigrams
         The numbers of both words of each bigram; int32 (n_bigrams, 2).
+    unseen
+        More words, different from `words`.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Vocabulary:
 
     words: Sequence[str]
     bigrams: NDArray[np.int32] = field(default_factory=lambda: NO_BIGRAMS)
+    unseen: Sequence[str] = ()
 
     def __len__(self) -> int:
         return sum(self.section_sizes.values())
@@ -59,7 +63,7 @@ class Vocabulary:
     @property
     def section_sizes(self) -> dict[str, int]:
         """The number of terms of each section, in order; a new kind of term is a new row here."""
-        return {"words": self.n_words, "bigrams": len(self.bigrams)}
+        return {"words": self.n_words, "bigrams": len(self.bigrams), "unseen": len(self.unseen)}
 
     def section(self, name: str) -> slice:
         """Return the term numbers of a section."""
@@ -79,6 +83,8 @@ class Vocabulary:
         """Return one term as text."""
         if number < self.n_words:
             return self.words[number]
+        if number >= self.n_words + len(self.bigrams):
+            return self.unseen[number - self.n_words - len(self.bigrams)]
         one, two = self.bigrams[number - self.n_words].tolist()
         return f"{self.words[one]} {self.words[two]}"
 
@@ -122,8 +128,12 @@ class Vocabulary:
         return bool(self.symbols[self.bigrams].any())
 
     def only_words(self) -> "Vocabulary":
-        """Return the words without bigrams."""
-        return Vocabulary(self.words) if len(self.bigrams) else self
+        """Return the words alone, without those unseen."""
+        return Vocabulary(self.words) if len(self) > self.n_words else self
+
+    def with_unseen(self, unseen: Sequence[str]) -> "Vocabulary":
+        """Return the same terms, and after them these words."""
+        return replace(self, unseen=unseen)
 
     def take(self, terms: NDArray[np.int64]) -> "Vocabulary":
         """Return some of the terms, numbered in this order: words first, and with each bigram both of its words.
@@ -141,10 +151,13 @@ class Vocabulary:
 
     def positions_in(self, other: "Vocabulary") -> NDArray[np.int64]:
         """Return the number that each term has in another vocabulary, -1 where it has none; (n_terms,)."""
-        found = (other.word_numbers.get(word, -1) for word in self.words)
-        words = np.fromiter(found, np.int64, self.n_words)
-        return np.concatenate([words, other.find_bigrams(words[self.bigrams])])
+        first_unseen = other.section("unseen").start
+        numbers = {**dict(zip(other.unseen, range(first_unseen, len(other)), strict=True)), **other.word_numbers}
+        found = np.fromiter((numbers.get(word, -1) for word in (*self.words, *self.unseen)), np.int64)
+        words, unseen = found[: self.n_words], found[self.n_words :]
+        both_known = np.where(words < other.n_words, words, -1)[self.bigrams]
+        return np.concatenate([words, other.find_bigrams(both_known), unseen])
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out what can be derived, when models are copied to other processes."""
-        return {"words": self.words, "bigrams": self.bigrams}
+        return {"words": self.words, "bigrams": self.bigrams, "unseen": self.unseen}

@@ -13,7 +13,7 @@ from tfcr.errors import InputError
 from tfcr.kernels.actions import UNKNOWN_SYMBOL
 from tfcr.system.parameters import N_TOP
 from tfcr.text.class_counts import Labels
-from tfcr.text.documents import count_terms, skipped_in_bigrams
+from tfcr.text.documents import skipped_in_bigrams
 from tfcr.text.tokenizers import AnyTokenizer, Token, is_symbol, token_spans
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.word_table import WordTable
@@ -24,12 +24,16 @@ MAX_CHARACTERS = 1_000_000
 
 @dataclass(frozen=True)
 class WordContribution:
-    """A term of the text, what it adds to each class's score, and where it stands in the text."""
+    """A term of the text, what it adds to each class's score, and where it stands in the text.
+
+    An `unseen` word did not occur in training: it is scored from its pieces.
+    """
 
     word: str
     count: int
     contributions: NDArray[np.float64]
     spans: tuple[tuple[int, int], ...]
+    unseen: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,9 @@ class Explanation:
         The score without any word. If blocks are averaged by weights, it is the score of an average training document,
         and the contribution of a word is how far it leads away from that.
     words
-        The known terms of the text, by decreasing contribution to the label.
+        The terms of the text that add something, by decreasing contribution to the label.
     unknown
-        The words that are not in the vocabulary; they add nothing.
+        The words that neither occurred in training nor have known pieces; they add nothing.
     """
 
     text: str
@@ -95,18 +99,22 @@ def explain_text(text: str, table: WordTable, decision: Decision, tokenizer: Any
             f"found a text of {len(text):,} characters to explain; expected at most {MAX_CHARACTERS:,}: "
             "give a part of it"
         )
-    document = count_terms([text], tokenizer, table.vocabulary)
-    terms, contributions = table.contributions(document.matrix, int(document.lengths[0]))
+    document = table.count([text], tokenizer)
+    terms, contributions = table.contributions(document)
     scores = table.decision(document)
     tokens = token_spans(tokenizer, text)
-    spans = _spans_of_terms(tokens, table.vocabulary, tokenizer)
+    spans = _spans_of_terms(tokens, document.vocabulary, tokenizer)
+    first_unseen = len(table.vocabulary)
     words = [
-        WordContribution(table.vocabulary.name(term), int(count), part, tuple(spans.get(term, ())))
+        WordContribution(
+            document.vocabulary.name(term), int(count), part, tuple(spans.get(term, ())), term >= first_unseen
+        )
         for term, count, part in zip(terms.tolist(), document.matrix.data, class_scores(contributions), strict=True)
+        if term < first_unseen or part.any()
     ]
     best = int(best_class(scores)[0])
     words.sort(key=lambda word: (-word.contributions[best], word.word))
-    known = table.vocabulary.word_numbers
+    known = {*table.vocabulary.word_numbers, *(word.word for word in words if word.unseen)}
     return Explanation(
         text=text,
         label=decision.classes.tolist()[best],
@@ -138,8 +146,9 @@ def _spans_of_terms(
     """
     spans: dict[int, list[tuple[int, int]]] = {}
     numbers = [vocabulary.word_numbers.get(token.token, -1) for token in tokens]
+    unseen = dict(zip(vocabulary.unseen, range(vocabulary.section("unseen").start, len(vocabulary)), strict=True))
     for number, token in zip(numbers, tokens, strict=True):
-        spans.setdefault(number, []).append((token.start, token.end))
+        spans.setdefault(unseen.get(token.token, number), []).append((token.start, token.end))
     if len(vocabulary.bigrams):
         skipped = skipped_in_bigrams(vocabulary, tokenizer)
         unknown_skipped = skipped[UNKNOWN_SYMBOL]

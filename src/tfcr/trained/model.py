@@ -87,7 +87,7 @@ class TrainedModel:
                 "found documents counted without the bigrams that this model knows; expected them counted with these, "
                 "as count_terms(texts, tokenizer, model.table.vocabulary) does, or give the texts to predict"
             )
-        return self.table.decision(documents.over(self.table.vocabulary))
+        return self.table.decision(self.table.recount(documents))
 
     def predict(self, texts: Iterable[str]) -> Labels:
         """Return the class of each text."""

@@ -21,7 +21,7 @@ and the processor adds up whole lanes.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,14 +29,19 @@ from numpy.typing import NDArray
 
 from tfcr.features.blocks import AVERAGINGS
 from tfcr.system.native import in_threads, score_documents
+from tfcr.system.packed_strings import encode_words
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.native_counts import Batch, BigramLexicon, ByteCounter, Lexicon, TermMerger, each_part
+from tfcr.text.native_pieces import PieceCutter
+from tfcr.text.pieces import piece_matrix
 from tfcr.text.tokenizers import Tokenizer
 from tfcr.text.vocabulary import Vocabulary
-from tfcr.trained.word_table import WordTable
+from tfcr.trained.word_table import PieceTable, WordTable
 
 LANE = 8
 """Columns that the processor adds up at once."""
+MAX_UNSEEN = 50_000
+"""Unseen words that a thread remembers before it begins anew."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ class PackedTable:
         The number of each of the table's terms in `vocabulary`; (n_terms,).
     places, runs, values, squares, sublinear, divisors, outputs, averagings, intercepts
         As in `score_documents`.
+    pieces
+        What unseen words are scored from.
     """
 
     vocabulary: Vocabulary
@@ -64,6 +71,7 @@ class PackedTable:
     outputs: NDArray[np.int32]
     averagings: NDArray[np.float32]
     intercepts: NDArray[np.float64]
+    pieces: tuple["_PackedPieces", ...] = ()
     _bigrams: dict[str, BigramLexicon] = field(default_factory=dict)
 
     def score_texts(
@@ -72,13 +80,12 @@ class PackedTable:
         """Return the scores of texts, (n_documents, n_outputs), and the fraction of their tokens that are unknown."""
         decisions = np.empty((len(texts), len(self.intercepts)))
         unknown = np.empty(len(texts))
-        bigrams = self._bigrams_of(tokenizer) if len(self.vocabulary.bigrams) else None
 
         def score(counter: ByteCounter, start: int, end: int) -> None:
-            merger = TermMerger(bigrams) if bigrams else None
+            scorer = _Scorer(self, tokenizer, counter)
             for batch in counter.count(texts[start:end]):
                 size = len(batch.lengths)
-                self._score(0, size, merger.merge(batch) if merger else batch, decisions[start : start + size])
+                scorer.score(batch, decisions[start : start + size])
                 known = counter.known_tokens(batch) / np.maximum(batch.lengths, 1)
                 unknown[start : start + size] = np.where(batch.lengths > 0, 1 - known, 0)
                 start += size
@@ -90,19 +97,37 @@ class PackedTable:
         """Return the scores of documents counted over the table's vocabulary; (n_documents, n_outputs)."""
         decisions = np.empty((len(documents), len(self.intercepts)))
         matrix = documents.matrix
+        unseen = np.arange(len(self.ranks), matrix.shape[1], dtype=np.int32)
         batch = Batch(
             matrix.indptr.astype(np.int64),
-            self.ranks[matrix.indices],
+            np.concatenate([self.ranks, unseen])[matrix.indices],
             matrix.data.astype(np.int32),
             documents.lengths.astype(np.int64),
         )
-        in_threads(lambda first, last: self._score(first, last, batch, decisions), len(decisions), threads)
+        text, offsets = encode_words(documents.vocabulary.unseen)
+        rows = self.unseen_rows(text, offsets.astype(np.int64))
+        in_threads(lambda first, last: self._score(first, last, batch, rows, decisions), len(decisions), threads)
         return decisions
 
-    def _score(self, first: int, last: int, batch: Batch, decisions: NDArray[np.float64]) -> None:
+    def unseen_rows(self, text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> "_UnseenRows":
+        """Return what unseen words, given by their bytes, add to sublinear columns, and to squared norms."""
+        n_words, n_norms = len(offsets) - 1, self.squares.shape[1]
+        rows = _UnseenRows(
+            np.zeros((n_words, len(self.outputs) - self.sublinear), np.float32),
+            np.zeros((n_words, n_norms), np.float32),
+        )
+        for table in self.pieces if n_words else ():
+            cut = piece_matrix(*table.cutter.cut(text, offsets), len(table.scores))
+            rows.values[:, table.columns] += cut @ table.scores
+            rows.squares[:, table.norm] += cut @ table.squares
+        return rows
+
+    def _score(
+        self, first: int, last: int, batch: Batch, unseen: "_UnseenRows", decisions: NDArray[np.float64]
+    ) -> None:
         score_documents(
             first, last, batch.starts, batch.words, batch.counts, batch.lengths,
-            self.places, self.runs, self.values, self.squares, self.sublinear,
+            self.places, self.runs, self.values, self.squares, unseen.values, unseen.squares, self.sublinear,
             self.divisors, self.outputs, self.averagings, self.intercepts, decisions,
         )  # fmt: skip
 
@@ -110,16 +135,83 @@ class PackedTable:
         """Return a counter that merges where counts enter sublinearly, or keeps the order of words for bigrams."""
         bigrams = len(self.vocabulary.bigrams) > 0
         merging = self.squares.shape[1] > 0 and not bigrams
-        return ByteCounter(tokenizer, self._lexicon, merging=merging, keeping=bigrams)
+        return ByteCounter(
+            tokenizer, self._lexicon, adding=bool(self.pieces), merging=merging, keeping=bigrams and not self.pieces
+        )
 
     @cached_property
     def _lexicon(self) -> Lexicon:
         return Lexicon.of(self.vocabulary.words)
 
-    def _bigrams_of(self, tokenizer: Tokenizer) -> BigramLexicon:
+    def bigrams_of(self, tokenizer: Tokenizer) -> BigramLexicon | None:
+        """Return the bigrams as compiled code looks them up; None if there are none."""
+        if not len(self.vocabulary.bigrams):
+            return None
         if tokenizer.name not in self._bigrams:
             self._bigrams[tokenizer.name] = BigramLexicon.of(self.vocabulary, tokenizer)
         return self._bigrams[tokenizer.name]
+
+
+class _UnseenRows(NamedTuple):
+    """Unseen words as `score_documents` reads them: values of sublinear columns, and squares."""
+
+    values: NDArray[np.float32]
+    squares: NDArray[np.float32]
+
+    def __add__(self, other: Any) -> "_UnseenRows":
+        """Return these words, then the others."""
+        return _UnseenRows(*(np.concatenate(both) for both in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True)
+class _PackedPieces:
+    """A piece table as compiled code reads it.
+
+    Attributes
+    ----------
+    cutter
+        Cuts words into the pieces.
+    scores, squares
+        As in the piece table; float32 (n_pieces, n_scores) and (n_pieces,).
+    columns
+        The packed column of each score, counted from the first sublinear one; (n_scores,).
+    norm
+        The number of its divisor among those with sublinear counts.
+    """
+
+    cutter: PieceCutter
+    scores: NDArray[np.float32]
+    squares: NDArray[np.float32]
+    columns: NDArray[np.int64]
+    norm: int
+
+
+class _Scorer:
+    """Scores the batches of one thread; it remembers the rows of unseen words, up to a limit."""
+
+    def __init__(self, table: PackedTable, tokenizer: Tokenizer, counter: ByteCounter) -> None:
+        self.table, self.tokenizer, self.counter = table, tokenizer, counter
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget all unseen words."""
+        bigrams = self.table.bigrams_of(self.tokenizer)
+        self.merger = None if bigrams is None else TermMerger(bigrams)
+        self.rows = self.table.unseen_rows(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+
+    def score(self, batch: Batch, decisions: NDArray[np.float64]) -> None:
+        """Write the scores of a batch of the counter."""
+        known = self.counter.n_known + len(self.rows.values)
+        if self.counter.n_words > known:
+            text, offsets, symbols = self.counter.new_words(known)
+            self.rows += self.table.unseen_rows(text, offsets)
+            if self.merger:
+                self.merger.add_unseen(symbols)
+        merged = self.merger.merge(batch) if self.merger else batch
+        self.table._score(0, len(batch.lengths), merged, self.rows, decisions)
+        if self.counter.n_words > self.counter.n_known + MAX_UNSEEN:
+            self.counter.forget_new_words()
+            self.begin()
 
 
 def pack(table: WordTable) -> PackedTable:
@@ -143,6 +235,17 @@ def pack(table: WordTable) -> PackedTable:
         outputs=layout.outputs,
         averagings=np.array([AVERAGINGS[table.averagings[number]][:3] for number in layout.divisor_order], np.float32),
         intercepts=table.intercepts,
+        pieces=tuple(_pack_pieces(pieces, layout) for pieces in table.pieces),
+    )
+
+
+def _pack_pieces(pieces: PieceTable, layout: "_Layout") -> _PackedPieces:
+    return _PackedPieces(
+        cutter=PieceCutter(pieces.pieces),
+        scores=pieces.scores,
+        squares=pieces.divisor_weights,
+        columns=layout.score_places[pieces.columns] - layout.divisor_starts[layout.n_plain],
+        norm=int(np.flatnonzero(layout.divisor_order[layout.n_plain :] == pieces.divisor)[0]),
     )
 
 

@@ -3,6 +3,9 @@
 Everything before it is linear, so that what each term adds to each score is known in advance: weight × ⟨vector,
 coefficients⟩. Scoring a document adds up rows of the table and divides by sums of weights; no vectors are needed. The
 contribution of each term is exact, not estimated.
+
+A word that training never saw gets a row of the same form, the sum of the rows of its pieces: its character n-grams, or
+the sub-words of its vector.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,9 +17,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.features.blocks import AVERAGINGS, Block, as_floats, column_starts, is_centred, sublinear_counts
+from tfcr.features.blocks import (
+    AVERAGINGS,
+    Block,
+    PieceVectors,
+    as_floats,
+    column_starts,
+    is_centred,
+    sublinear_counts,
+)
 from tfcr.heads.base import FittedHead
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms, worth_native_code
+from tfcr.text.pieces import Pieces
 from tfcr.text.tokenizers import AnyTokenizer
 from tfcr.text.vocabulary import Vocabulary
 
@@ -36,6 +48,38 @@ class TextScores(NamedTuple):
 
     scores: NDArray[np.float64]
     unknown_fractions: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PieceTable:
+    """What each piece of an unseen word adds to some columns and a divisor of a word table.
+
+    Attributes
+    ----------
+    pieces
+        The pieces of the rows.
+    scores
+        float32 (n_pieces, n_scores).
+    columns
+        The columns of the word table that the scores add to; (n_scores,).
+    divisor
+        The divisor that they add to.
+    divisor_weights
+        float32 (n_pieces,).
+    """
+
+    pieces: Pieces
+    scores: NDArray[np.float32]
+    columns: NDArray[np.int64]
+    divisor: int
+    divisor_weights: NDArray[np.float32]
+
+
+class Rows(NamedTuple):
+    """Rows of a word table: scores, sparse (n_rows, n_columns), and divisor weights, sparse (n_rows, n_divisors)."""
+
+    scores: sp.csr_array
+    divisor_weights: sp.csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +115,8 @@ class WordTable:
         The mean count of each term in a training document; float32 (n_terms,).
     intercepts
         float64 (n_outputs,).
+    pieces
+        What unseen words are scored from; none in a model whose parts do not see them.
     """
 
     vocabulary: Vocabulary
@@ -82,48 +128,81 @@ class WordTable:
     typical: NDArray[np.float32]
     frequencies: NDArray[np.float32]
     intercepts: NDArray[np.float64]
+    pieces: tuple[PieceTable, ...] = ()
 
     def score_texts(self, texts: Iterable[str], tokenizer: AnyTokenizer) -> TextScores:
         """Return the scores of texts, and the fraction of unknown tokens."""
         checked = check_texts(texts)
         if worth_native_code(tokenizer, checked):
             return TextScores(*self._packed.score_texts(checked, tokenizer))
-        documents = count_terms(checked, tokenizer, self.vocabulary)
+        documents = self.count(checked, tokenizer)
         return TextScores(self.decision(documents), documents.unknown_fractions())
 
+    def count(self, texts: Iterable[str], tokenizer: AnyTokenizer) -> CountedDocuments:
+        """Count the terms of texts; unseen words too, if they can be scored."""
+        return count_terms(texts, tokenizer, self.vocabulary, unseen=bool(self.pieces))
+
+    def recount(self, documents: CountedDocuments) -> CountedDocuments:
+        """Return documents that are counted over another vocabulary as `count` would count them."""
+        return documents.over(self.vocabulary, unseen=bool(self.pieces))
+
     def decision(self, documents: CountedDocuments, threads: int | None = None) -> NDArray[np.float64]:
-        """Return the scores of documents counted over `vocabulary`; (n_documents, n_outputs)."""
+        """Return the scores of documents counted over `vocabulary`, unseen words or not; (n_documents, n_outputs)."""
         if documents.matrix.nnz >= MIN_NATIVE_ENTRIES:
             return self._packed.score_counted(documents, threads)
-        counts = as_floats(documents.matrix)
+        counts, rows = self._occurring(documents)
         decisions = np.empty((counts.shape[0], len(self.intercepts)))
-        rows = max(1, CHUNK_BYTES // (16 * len(self.outputs)))
-        for start in range(0, len(decisions), rows):
-            chunk = slice(start, start + rows)
-            sums = self._sums(counts[chunk])
-            divisors = self._divisors(counts[chunk], documents.lengths[chunk])[:, self.divisors]
+        size = max(1, CHUNK_BYTES // (16 * len(self.outputs)))
+        for start in range(0, len(decisions), size):
+            chunk = slice(start, start + size)
+            sums = self._sums(counts[chunk], rows)
+            divisors = self._divisors(counts[chunk], rows, documents.lengths[chunk])[:, self.divisors]
             columns = np.zeros(sums.shape)  # float64, as in compiled code: a small divisor gives large numbers
             np.divide(sums, divisors, out=columns, where=divisors > 0, dtype=np.float64)
             decisions[chunk] = columns @ self._adds_to + self.intercepts
         return decisions
 
-    def contributions(self, counts: sp.csr_array, length: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def contributions(self, document: CountedDocuments) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return what each term of one document adds to each score.
 
         Returns
         -------
         terms
-            The numbers of the document's known terms.
+            The numbers of the document's terms, in the order of its counts.
         contributions
             float64 (n_terms_of_document, n_outputs); with the intercepts, they add up to the scores.
         """
-        one = counts.astype(np.float32)
+        one, rows = self._occurring(document)
         # the same division as in a score, term by term instead of for their sum
-        divisors = self._divisors(one, np.array([length]))[0, self.divisors].astype(np.float64)
+        divisors = self._divisors(one, rows, document.lengths)[0, self.divisors].astype(np.float64)
         numbers = np.where(self._sublinear, sublinear_counts(one).data[:, None], one.data[:, None])
-        sums = numbers * self.scores[one.indices].toarray().astype(np.float64)
+        sums = numbers * rows.scores[one.indices].toarray().astype(np.float64)
         columns = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
-        return one.indices.astype(np.int64), np.asarray(columns @ self._adds_to)
+        return document.matrix.indices.astype(np.int64), np.asarray(columns @ self._adds_to)
+
+    def unseen_rows(self, words: Sequence[str]) -> Rows:
+        """Return the rows of words that are not in the table: the sums of the rows of their pieces."""
+        scores = np.zeros((len(words), len(self.outputs)), np.float32)
+        divisor_weights = np.zeros((len(words), len(self.averagings)), np.float32)
+        for table in self.pieces:
+            cut = table.pieces.matrix(words)
+            scores[:, table.columns] += cut @ table.scores
+            divisor_weights[:, table.divisor] += cut @ table.divisor_weights
+        return Rows(sp.csr_array(scores), sp.csr_array(divisor_weights))
+
+    def _occurring(self, documents: CountedDocuments) -> tuple[sp.csr_array, Rows]:
+        """Return the documents counted over the terms that occur in them, and the rows of these.
+
+        A table has some hundred thousand rows, and a few texts need some hundred of them.
+        """
+        counts = as_floats(documents.matrix)
+        terms, places = np.unique(counts.indices, return_inverse=True)
+        known = terms[terms < len(self.vocabulary)]
+        rows = Rows(self.scores[known], self.divisor_weights[known])
+        if len(known) < len(terms):
+            unseen = self.unseen_rows([documents.vocabulary.name(term) for term in terms[len(known) :].tolist()])
+            rows = Rows(*(sp.csr_array(sp.vstack(both)) for both in zip(rows, unseen, strict=True)))
+        return sp.csr_array((counts.data, places, counts.indptr), (counts.shape[0], len(terms))), rows
 
     def influences(self) -> NDArray[np.float64]:
         """Return how far each term moves each score over the training documents; (n_terms, n_outputs).
@@ -140,23 +219,24 @@ class WordTable:
             added = self.scores @ (self._adds_to / safe[:, None])
         return np.asarray(added) * np.sqrt(self.frequencies)[:, None]
 
-    def _divisors(self, counts: sp.csr_array, lengths: NDArray[Any]) -> NDArray[np.float32]:
+    def _divisors(self, counts: sp.csr_array, rows: Rows, lengths: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the divisors of documents counted over some rows; (n_documents, n_divisors)."""
         divisors = np.empty((counts.shape[0], len(self.averagings)), np.float32)
         for name in set(self.averagings):
             averaging = AVERAGINGS[name]
             numbers = np.flatnonzero(np.array(self.averagings) == name)
             divisors[:, numbers] = averaging.divisors(
-                averaging.counts(counts), self.divisor_weights[:, numbers], lengths
+                averaging.counts(counts), rows.divisor_weights[:, numbers], lengths
             )
         return divisors
 
-    def _sums(self, counts: sp.csr_array) -> NDArray[np.float32]:
-        """Return the columns before division; (n_documents, n_columns)."""
+    def _sums(self, counts: sp.csr_array, rows: Rows) -> NDArray[np.float32]:
+        """Return the columns before division, of documents counted over some rows; (n_documents, n_columns)."""
         if not self._sublinear.any():
-            return np.asarray((counts @ self.scores).toarray())
+            return np.asarray((counts @ rows.scores).toarray())
         sums = np.empty((counts.shape[0], len(self.outputs)), np.float32)
         for numbers, columns in ((counts, ~self._sublinear), (sublinear_counts(counts), self._sublinear)):
-            sums[:, columns] = (numbers @ self.scores[:, columns]).toarray()
+            sums[:, columns] = (numbers @ rows.scores[:, columns]).toarray()
         return sums
 
     def __getstate__(self) -> dict[str, Any]:
@@ -201,6 +281,7 @@ def collapse(
     n_terms, n_outputs = len(documents.vocabulary), len(fitted.intercepts)
     intercepts = fitted.intercepts.copy()
     scores, divisor_weights = _Columns(n_terms), _Columns(n_terms)
+    pieces = []
     for block, start in zip(blocks, column_starts(blocks), strict=False):
         # block by block: weight · ⟨vector, coefficients⟩ of every term, for the outputs that see the block
         seen = list(range(n_outputs)) if block.output is None else [block.output]
@@ -209,9 +290,12 @@ def collapse(
         along = coefficients if block.vectors is None else block.vectors @ coefficients.astype(np.float32)
         weights = AVERAGINGS[block.averaging].divisor_weights(block.weights)
         divisor = divisor_weights.add(_divisor_key(block), weights, once=True)
+        columns = []
         for number, output in enumerate(seen):
             centre = offsets[number] if is_centred(block) else 0
-            scores.add((output, divisor), block.weights * (along[:, number] - centre))
+            columns.append(scores.add((output, divisor), block.weights * (along[:, number] - centre)))
+        if block.pieces is not None:
+            pieces.append(_collapse_pieces(block.pieces, coefficients, columns, divisor))
         if not is_centred(block):
             intercepts[seen] -= offsets
     table = WordTable(
@@ -224,9 +308,28 @@ def collapse(
         typical=np.zeros(len(divisor_weights.numbers), np.float32),
         frequencies=_mean_rows(documents.matrix, sample_weight),
         intercepts=intercepts,
+        pieces=tuple(pieces),
     )
-    divisors = table._divisors(as_floats(documents.matrix), documents.lengths)
+    divisors = table._divisors(
+        as_floats(documents.matrix), Rows(table.scores, table.divisor_weights), documents.lengths
+    )
     return replace(table, typical=np.average(divisors, axis=0, weights=sample_weight).astype(np.float32))
+
+
+def _collapse_pieces(
+    found: PieceVectors, coefficients: NDArray[np.float64], columns: list[int], divisor: int
+) -> PieceTable:
+    """Return what the pieces of a block add; pieces without weight are left out."""
+    kept = np.flatnonzero(found.weights)
+    weights = found.weights[kept]
+    along = coefficients[kept] if found.vectors is None else found.vectors[kept] @ coefficients.astype(np.float32)
+    return PieceTable(
+        pieces=found.pieces.take(kept),
+        scores=(weights[:, None] * along).astype(np.float32),
+        columns=np.array(columns),
+        divisor=divisor,
+        divisor_weights=weights * weights,
+    )
 
 
 def _divisor_key(block: Block) -> tuple[str, int]:
