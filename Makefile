@@ -39,7 +39,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/newsgroups.py
 
 bench-accuracy: .venv/bench
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/accuracy.py --processes 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/accuracy.py --rows few,1000,5000,skewed,many,all --processes 2
 
 docs: .venv/dev
 	for page in commands datasets formats; do $(BIN)/python docs/make_$$page.py || exit 1; done

@@ -1,6 +1,7 @@
 """How the benchmarks measure: all contestants in one run, taking turns, best of several; and what they print."""
 
 import json
+import os
 import platform
 import resource
 import subprocess
@@ -12,7 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(os.environ.get("TFCR_RESULTS") or Path(__file__).parent / "results")
+"""Where results go, and what is worth keeping beside them."""
 PACKAGES = ("tfcr", "numpy", "scipy", "scikit-learn", "numba", "polars", "gensim", "fasttext-numpy2")
 
 

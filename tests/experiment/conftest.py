@@ -109,7 +109,7 @@ def cell_of(
     dataset: str, scheme: str, scores: list[float], profile: str = "equations", seed: int = 0, **changes: Any
 ) -> CellResult:
     """Return made-up scores; `changes` are those of the cell."""
-    settings = Settings(f"{dataset}{seed}", "hash", None, size=None, thin=None, seed=seed, folds=10)
+    settings = Settings(f"{dataset}{seed}", "hash", None, size=None, class_sizes=None, seed=seed, folds=10)
     facts = CorpusFacts(dataset, 200, 200, ("a", "b"), 180, ())
     key = f"{dataset} {scheme} {profile} {seed}"
     cell = Cell(key, dataset, "gw2v", scheme, "lr", profile, settings, facts, "gw2v")

@@ -1,5 +1,6 @@
 """The paper's experiments: its protocol, a runner that can be killed, and its tables beside the published scores."""
 
+from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.own_schemes import OwnScheme
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES, PROFILES, Profile
 from tfcr.experiment.plan.request import DatasetChoice, Request, VectorsChoice, Word2Vec
@@ -10,6 +11,7 @@ from tfcr.experiment.run.runner import Reporter, run_experiment
 __all__ = [
     "PAPER_SCHEMES",
     "PROFILES",
+    "ClassSizes",
     "DatasetChoice",
     "OwnScheme",
     "Profile",

@@ -14,6 +14,7 @@ from tfcr.experiment import (
     Word2Vec,
 )
 from tfcr.experiment.plan.cells import Settings
+from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.systems import SchemeSystem
 
 
@@ -50,9 +51,9 @@ def test_keys_do_not_change(tmp_path: Path) -> None:
 
 
 def test_settings_are_read_as_they_were_written() -> None:
-    settings = Settings("data", None, Word2Vec(dimensions=4), 50, 0.02, 1, 5, {"preset": "best"})
+    settings = Settings("data", None, Word2Vec(dimensions=4), 50, ClassSizes(50, 0.35), 1, 5, {"preset": "best"})
     assert Settings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
-    assert settings.key() != replace(settings, thin=None).key()
+    assert settings.key() != replace(settings, class_sizes=None).key()
 
 
 def test_systems_run_once_per_embedding_if_they_need_vectors(request_: Request) -> None:

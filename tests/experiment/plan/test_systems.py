@@ -26,7 +26,7 @@ from tfcr.experiment import (
     Word2Vec,
     run_experiment,
 )
-from tfcr.experiment.plan.folds import cut_folds
+from tfcr.experiment.plan.folds import ClassSizes, cut_folds
 from tfcr.experiment.results.summary import summarise
 from tfcr.experiment.results.tables import (
     as_text,
@@ -85,11 +85,13 @@ def test_systems_of_ones_own_run_beside_schemes(request_: Request, results: Resu
     asked = replace(request_, schemes=("tfcr",), heads=("lr",), systems=("fast", MostFrequent(), Covered()))
     assert run_experiment(asked, results).folds_run == 4 * 2
     assert run_experiment(asked, results).folds_run == 0
-    assert run_experiment(replace(asked, thin=0.1, schemes=(), systems=("fast",)), results).folds_run == 2
+    assert (
+        run_experiment(replace(asked, class_sizes=ClassSizes(9), schemes=(), systems=("fast",)), results).folds_run == 2
+    )
     [group] = [group for group in summarise(results.cells()) if group.place.profile]
     assert group.columns == ["tfcr", "covered", "fast", "most frequent"]
-    row, thinned = group.rows.values()
-    assert list(thinned) == ["fast"]  # other training documents: no repeat of the first
+    row, fewer = group.rows.values()
+    assert list(fewer) == ["fast"]  # other training documents: no repeat of the first
     assert row["most frequent"].mean < row["tfcr"].mean
     assert row["covered"].coverage_words == row["tfcr"].coverage_words > row["fast"].coverage_words == 0
     assert "most frequent" in as_text([group])
@@ -166,5 +168,7 @@ def test_names_that_are_refused(request_: Request) -> None:
         replace(request_, systems=("good",)).check()
     with pytest.raises(InputError, match="found no schemes"):
         replace(request_, schemes=()).check()
-    with pytest.raises(InputError, match="found thin=2; expected a number from 1e-09 to 1"):
-        replace(request_, thin=2).check()
+    with pytest.raises(InputError, match="found most=1; expected a whole number from 2 "):
+        replace(request_, class_sizes=ClassSizes(1)).check()
+    with pytest.raises(InputError, match="found zipf=-1; expected a number from 0 to 10"):
+        replace(request_, class_sizes=ClassSizes(zipf=-1)).check()

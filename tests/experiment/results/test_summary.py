@@ -11,6 +11,7 @@ from tests.experiment.conftest import (
     cell_of,
     changed_cell,
 )
+from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.published import paper_datasets
 from tfcr.experiment.results.store import CellResult
 from tfcr.experiment.results.summary import summarise, summarise_curves
@@ -206,9 +207,10 @@ def test_each_row_says_its_own_folds_and_sample() -> None:
     }
 
 
-def test_thinned_classes_have_a_row_of_their_own() -> None:
+def test_other_class_sizes_have_a_row_of_their_own() -> None:
     whole = cell_of("20ng", "tfcr", [0.8, 0.8])
-    thin = changed_cell(whole, key="thin", settings=replace(whole.cell.settings, thin=0.02))
-    [group] = summarise([whole, thin])
-    assert list(group.rows) == ["20ng", "20ng, thinned out to 0.02"]
+    few = changed_cell(whole, key="few", settings=replace(whole.cell.settings, class_sizes=ClassSizes(10)))
+    [group] = summarise([whole, few])
+    assert list(group.rows) == ["20ng", "20ng, 10 per class"]
+    assert "20ng: training documents: 10 per class" in group.notes
     assert [row["tfcr"].mean for row in group.rows.values()] == pytest.approx([0.8, 0.8])

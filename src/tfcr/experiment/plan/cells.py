@@ -9,6 +9,7 @@ from typing import Any
 
 from tfcr.errors import InputError
 from tfcr.experiment.plan.corpora import CorpusFacts, CorpusHandle, CorpusPlan
+from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.profiles import resolve_profile
 from tfcr.experiment.plan.request import DatasetChoice, Request, VectorsChoice, Word2Vec, dataset_tokenizer
 from tfcr.experiment.plan.systems import SchemeSystem, System, resolve_system
@@ -32,8 +33,8 @@ class Settings:
         How in-domain word2vec is trained; None for other vectors.
     size
         Number of training documents; None for the whole training fold.
-    thin
-        Fraction of the last class that is kept for training, if classes are thinned out.
+    class_sizes
+        How many training documents each class keeps; None for all.
     seed, folds
         Seed of all randomness, and the number of folds that documents are cut into.
     system
@@ -46,7 +47,7 @@ class Settings:
     vectors: str | None
     word2vec: Word2Vec | None
     size: int | None
-    thin: float | None
+    class_sizes: ClassSizes | None
     seed: int
     folds: int
     system: Mapping[str, Any] = field(default_factory=dict)
@@ -60,8 +61,8 @@ class Settings:
     def to_json(self) -> dict[str, Any]:
         """Return it as one flat mapping; whatever is added here changes the keys of all cells."""
         own = {name: value for name, value in asdict(self).items() if name != "system"}
-        if self.thin is None:
-            del own["thin"]
+        if self.class_sizes is None:
+            del own["class_sizes"]
         return {**own, **self.system}
 
     @classmethod
@@ -69,8 +70,9 @@ class Settings:
         """Read what `to_json` gave."""
         known = {name: stored[name] for name in ("data", "vectors", "size", "seed", "folds", "protocol")}
         word2vec = Word2Vec(**stored["word2vec"]) if stored["word2vec"] else None
-        system = {name: value for name, value in stored.items() if name not in (*known, "word2vec", "thin")}
-        return cls(**known, word2vec=word2vec, thin=stored.get("thin"), system=system)
+        class_sizes = ClassSizes(**stored["class_sizes"]) if "class_sizes" in stored else None
+        system = {name: value for name, value in stored.items() if name not in (*known, "word2vec", "class_sizes")}
+        return cls(**known, word2vec=word2vec, class_sizes=class_sizes, system=system)
 
     def key(self) -> str:
         """Return the hash that the cell is known by."""
@@ -182,7 +184,7 @@ def plan_cells(
                         vectors=vectors.digest if vectors else None,
                         word2vec=vectors.word2vec if vectors else None,
                         size=size,
-                        thin=request.thin,
+                        class_sizes=request.class_sizes,
                         seed=seed,
                         folds=request.folds,
                         system=system.settings,
@@ -234,6 +236,7 @@ def shared_work(planned: Iterable[Planned]) -> list[list[Planned]]:
     groups: dict[tuple[Any, ...], list[Planned]] = {}
     for one in planned:
         settings = one.cell.settings
-        shared = one.corpus.entry, one.vectors, one.cell.profile, settings.size, settings.thin, settings.seed
+        part = settings.size, settings.class_sizes, settings.seed
+        shared = one.corpus.entry, one.vectors, one.cell.profile, *part
         groups.setdefault(shared, []).append(one)
     return list(groups.values())

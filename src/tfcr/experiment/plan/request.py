@@ -7,12 +7,13 @@ from tfcr.data import DATASETS, ReadOptions
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.embeddings.word2vec import PARAMETERS as WORD2VEC
 from tfcr.errors import InputError, UnknownNameError, look_up, shown, unknown_name
+from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.own_schemes import OwnScheme
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES, PAPER_TOKENIZER, Profile, resolve_profile
 from tfcr.experiment.plan.systems import System, resolve_system
 from tfcr.heads import HEADS
 from tfcr.schemes import SCHEMES
-from tfcr.system.parameters import FOLDS, SEED, check_all, number, whole
+from tfcr.system.parameters import FOLDS, SEED, check_all, whole
 from tfcr.text.tokenizers import TOKENIZERS
 
 ALL_DOCUMENTS = 10**9
@@ -80,8 +81,8 @@ class Request:
         once for each embedding if it uses vectors.
     sizes
         Training sizes; None stands for the whole training fold.
-    thin
-        Thin out the training documents class by class, to this fraction of the last class; None: keep all.
+    class_sizes
+        How many training documents each class keeps, before a training part of one of the sizes is taken; None: all.
     folds
         Number of folds that documents are cut into.
     first_folds
@@ -100,7 +101,7 @@ class Request:
     own_schemes: Mapping[str, OwnScheme] = field(default_factory=dict)
     systems: tuple[str | System, ...] = ()
     sizes: tuple[int | None, ...] = (None,)
-    thin: float | None = None
+    class_sizes: ClassSizes | None = None
     folds: int = 10
     first_folds: int | None = None
     seeds: tuple[int, ...] = (0,)
@@ -148,13 +149,15 @@ def _check_systems(request: Request) -> None:
 
 
 FIRST_FOLDS = whole("first_folds", 1, 10_000).or_none("for all")
-NUMBERS = (FOLDS, whole("sample", 4, ALL_DOCUMENTS), number("thin", 1e-9, 1).or_none("to keep all"))
+NUMBERS = (FOLDS, whole("sample", 4, ALL_DOCUMENTS))
 """What the numbers of a request may be."""
 
 
 def _check_numbers(request: Request) -> None:
     check_all(NUMBERS, vars(request))
     check_all(WORD2VEC, vars(request.word2vec))
+    if request.class_sizes is not None:
+        request.class_sizes.check()
     for seed in request.seeds:
         SEED.check(seed)
     for size in request.sizes:

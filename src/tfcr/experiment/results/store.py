@@ -26,6 +26,7 @@ from tfcr.decision import Confusion
 from tfcr.errors import ResultsError, in_one_line, look_up, shown
 from tfcr.experiment.plan.cells import Cell, Settings
 from tfcr.experiment.plan.corpora import CorpusFacts
+from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.profiles import resolve_profile
 from tfcr.experiment.plan.request import W2V_SOURCES
 from tfcr.system.array_codec import as_json
@@ -297,6 +298,8 @@ def _read_cell(row: Mapping[str, Any]) -> Cell:
     settings = Settings.from_json(parse_json(row["settings"]))
     cell = Cell(**names, settings=settings, facts=CorpusFacts(**{**facts, **lists}), vectors=vectors)
     _check_types(vars(settings), SETTING_TYPES)
+    if settings.class_sizes is not None:
+        settings.class_sizes.check()
     _check_types({**vars(cell.facts), "vectors": vectors}, FACT_TYPES)
     for text in (*cell.facts.classes, *cell.facts.notes):
         _check_types({"class or note": text}, {"class or note": (str,)})
@@ -341,7 +344,7 @@ SETTING_TYPES = {
     "data": TEXT,
     "vectors": (str, type(None)),
     "size": (int, type(None)),
-    "thin": (int, float, type(None)),
+    "class_sizes": (ClassSizes, type(None)),
     **dict.fromkeys(("seed", "folds", "protocol"), WHOLE),
 }
 FACT_TYPES = {

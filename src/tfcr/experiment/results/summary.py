@@ -9,6 +9,7 @@ import numpy as np
 from tfcr.data import DATASETS
 from tfcr.decision import macro_f1
 from tfcr.experiment.plan.cells import Cell
+from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES, resolve_profile
 from tfcr.experiment.plan.published import paper_datasets, published_scores
 from tfcr.experiment.plan.request import W2V_SOURCES
@@ -272,16 +273,16 @@ def _scored_for(place: Place, result: CellResult) -> CellResult:
 def _labels(cells: Sequence[CellResult]) -> dict[str, str]:
     """Return the name of each cell's row: its dataset, what stands in for it, and how it differs from other rows.
 
-    Rows differ by the size of the sample, or by how classes were thinned out; a hash tells apart what only the data
+    Rows differ by the size of the sample, or by how many documents classes kept; a hash tells apart what only the data
     itself does. With other seeds, other documents are sampled: that alone makes no other row.
     """
     labels = {result.cell.key: _name(result) for result in cells}
-    for detail in (_sample_detail, _thin_detail, _hash_detail):
-        variants: dict[tuple[str, int], set[tuple[str, float | None]]] = {}
+    for detail in (_sample_detail, _class_sizes_detail, _hash_detail):
+        variants: dict[tuple[str, int], set[tuple[str, ClassSizes | None]]] = {}
         details: dict[str, set[str]] = {}
         for result in cells:
             label, settings = labels[result.cell.key], result.cell.settings
-            variants.setdefault((label, settings.seed), set()).add((settings.data, settings.thin))
+            variants.setdefault((label, settings.seed), set()).add((settings.data, settings.class_sizes))
             details.setdefault(label, set()).add(detail(result.cell))
         unclear = {label for (label, _), found in variants.items() if len(found) > 1 and len(details[label]) > 1}
         labels |= {
@@ -296,8 +297,8 @@ def _sample_detail(cell: Cell) -> str:
     return f", {cell.facts.documents:,} of {cell.facts.documents_in_all:,} documents"
 
 
-def _thin_detail(cell: Cell) -> str:
-    return "" if cell.settings.thin is None else f", thinned out to {cell.settings.thin:.3g}"
+def _class_sizes_detail(cell: Cell) -> str:
+    return "" if cell.settings.class_sizes is None else f", {cell.settings.class_sizes.described()}"
 
 
 def _hash_detail(cell: Cell) -> str:
@@ -322,7 +323,7 @@ def _newest(cells: Iterable[CellResult]) -> list[CellResult]:
 
 def _line(result: CellResult) -> tuple[Any, ...]:
     settings = result.cell.settings
-    return _name(result), settings.data, _column(result), settings.size, settings.thin, settings.seed
+    return _name(result), settings.data, _column(result), settings.size, settings.class_sizes, settings.seed
 
 
 def _by_dataset(cells: list[CellResult]) -> dict[str, list[CellResult]]:
@@ -500,6 +501,6 @@ def _dataset_notes(cell: Cell) -> list[str]:
     notes += facts.notes
     if facts.documents < facts.documents_in_all:
         notes.append(f"a sample of {facts.documents} of {facts.documents_in_all} documents")
-    if cell.settings.thin is not None:
-        notes.append(f"classes thinned out for training, to {cell.settings.thin:.0%} of the last one")
+    if cell.settings.class_sizes is not None:
+        notes.append(f"training documents: {cell.settings.class_sizes.described()}")
     return [f"{cell.dataset}: {note}" for note in notes]

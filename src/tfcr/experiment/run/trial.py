@@ -12,7 +12,7 @@ from tfcr.decision import ClassNumbers, confusion_matrix, macro_f1
 from tfcr.embeddings import Embeddings
 from tfcr.errors import InputError
 from tfcr.experiment.plan.cells import Planned, Settings
-from tfcr.experiment.plan.folds import Split, cut_folds, thin_classes, training_part
+from tfcr.experiment.plan.folds import Split, class_part, cut_folds, training_part
 from tfcr.experiment.plan.profiles import Profile, resolve_profile
 from tfcr.experiment.plan.systems import SchemeSystem
 from tfcr.experiment.plan.vectors import VectorsPlan
@@ -179,8 +179,8 @@ class Fold:
     def _split(self) -> Split:
         asked, labels = self._settings, self.corpus.labels
         train, test = cut_folds(labels, self.corpus.groups, asked.folds, asked.seed)[self.number]
-        if asked.thin is not None:
-            train = thin_classes(train, labels, asked.thin, asked.seed, self.number)
+        if asked.class_sizes is not None:
+            train = class_part(train, labels, asked.class_sizes, asked.seed, self.number)
         return Split(training_part(train, asked.size, asked.seed, self.number), test)
 
     def _vectors_plan(self) -> VectorsPlan:

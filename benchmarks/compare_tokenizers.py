@@ -1,6 +1,6 @@
 """Which tokeniser should be the default? Macro-F1 of each on the shared datasets.
 
-    python benchmarks/tokenizers.py
+    python benchmarks/compare_tokenizers.py
 
 Three folds of ten, GloVe of 100 dimensions, tfcr-log, all blocks, ridge head (which picks its own strength).
 """
