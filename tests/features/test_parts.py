@@ -12,7 +12,7 @@ from tests.conftest import plain_classifier, random_corpus
 from tfcr import ClassCounts
 from tfcr.errors import InputError, UnknownNameError
 from tfcr.features.matrix import SparseFeatures, scaled_features
-from tfcr.features.parts import PARTS, VectorSettings
+from tfcr.features.parts import PARTS, PartSettings
 from tfcr.text.documents import count_terms
 
 
@@ -61,7 +61,7 @@ def test_parts_that_cannot_be_fitted_are_refused(parameters: dict[str, Any], mes
         plain_classifier(**parameters).fit(["a b", "c d"], [0, 1])
 
 
-def settings(**changes: Any) -> VectorSettings:
+def settings(**changes: Any) -> PartSettings:
     given: dict[str, Any] = {
         "vectors": np.array([[1, 0], [0, 1], [1, 1]], np.float32),
         "class_names": ["x", "y"],
@@ -69,7 +69,7 @@ def settings(**changes: Any) -> VectorSettings:
         "blocks": "all",
         "averaging": "sum",
     }
-    return VectorSettings(**{**given, **changes})
+    return PartSettings(**{**given, **changes})
 
 
 def test_vectors_are_weighted_by_the_scheme() -> None:

@@ -19,7 +19,7 @@ from tfcr import ClassCounts
 from tfcr.errors import InputError
 from tfcr.features.cross_fit import cross_fit_blocks, make_blocks_from
 from tfcr.features.matrix import score_blocks
-from tfcr.features.parts import PARTS, VectorSettings
+from tfcr.features.parts import PARTS, PartSettings
 from tfcr.heads import HEADS, fit_head, stacking
 from tfcr.heads.base import Examples, FittedHead, Targets
 from tfcr.heads.stacking import (
@@ -242,7 +242,7 @@ def test_two_folds_pick_a_head_unless_one_is_large_enough(monkeypatch: pytest.Mo
 
 def word_part(heads: Sequence[Any], **settings: Any) -> PartToFit:
     return PartToFit(
-        "words", PARTS["words"].block_maker(VectorSettings(None, [], "none", "all", "sum")), heads, **settings
+        "words", PARTS["words"].block_maker(PartSettings(None, [], "none", "all", "sum")), heads, **settings
     )
 
 
@@ -290,7 +290,7 @@ def test_a_supervised_part_learns_without_the_fold_from_weighted_and_cross_fitte
     examples = examples._replace(targets=replace(examples.targets, sample_weight=weights))
     random = np.random.default_rng(0)
     vectors = random.normal(size=(examples.documents.vocabulary.n_words, 3)).astype(np.float32)
-    settings = VectorSettings(vectors, ["x", "y", "z"], "tfcr", "all", "weights")
+    settings = PartSettings(vectors, ["x", "y", "z"], "tfcr", "all", "weights")
     head = HEADS["lr"](1.0)
     part = PartToFit("vectors", PARTS["vectors"].block_maker(settings), [head], cross_fit=3)
     words = part.select(examples)

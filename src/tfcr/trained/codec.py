@@ -1,12 +1,13 @@
 """Word tables, counts and classes as plain arrays and JSON, and back, with every check that a foreign file needs."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from tfcr.errors import DamagedError, InputError, ModelError
+from tfcr.errors import DamagedError, InputError, ModelError, look_up
 from tfcr.features.blocks import AVERAGINGS
 from tfcr.system.array_codec import (
     LARGEST,
@@ -22,11 +23,15 @@ from tfcr.system.array_codec import (
 )
 from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.text.labels import LabelError, label_array
+from tfcr.text.pieces import SEGMENTATIONS, Pieces
 from tfcr.text.vocabulary import Vocabulary
-from tfcr.trained.word_table import WordTable
+from tfcr.trained.word_table import PieceTable, WordTable
 
 SMALLEST = 1e-36
 """Smaller divisors are refused: float32 holds few digits of them."""
+
+_PIECES = "pieces{}"
+"""What the names of a piece table's arrays begin with."""
 
 _LABEL_KINDS: dict[str, tuple[tuple[type, ...], Any]] = {
     "text": ((str,), str),
@@ -75,11 +80,34 @@ def write_table(table: WordTable) -> Arrays:
         "typical": table.typical,
         "frequencies": table.frequencies,
         "intercepts": table.intercepts,
+        **{
+            key: array for number, some in enumerate(table.pieces) for key, array in _write_pieces(number, some).items()
+        },
     }
 
 
-def read_table(arrays: Arrays, averagings: tuple[str, ...], n_outputs: int) -> WordTable:
-    """Return the word table of some arrays; every number that will be used as an index is checked."""
+def _write_pieces(number: int, table: PieceTable) -> Arrays:
+    name = _PIECES.format(number)
+    return {
+        **write_strings(f"{name}.names", table.pieces.names),
+        f"{name}.scores": table.scores,
+        f"{name}.columns": table.columns,
+        f"{name}.divisor_weights": table.divisor_weights,
+    }
+
+
+def describe_pieces(table: WordTable) -> list[dict[str, Any]]:
+    """Return what is not an array of a table's pieces, as JSON."""
+    return [{"segmentation": some.pieces.segmentation, "divisor": some.divisor} for some in table.pieces]
+
+
+def read_table(
+    arrays: Arrays, averagings: tuple[str, ...], n_outputs: int, pieces: Sequence[Mapping[str, Any]] = ()
+) -> WordTable:
+    """Return the word table of some arrays; every number that will be used as an index is checked.
+
+    `pieces` is what `describe_pieces` gave.
+    """
     vocabulary = _read_vocabulary(arrays)
     n_columns = len(get_array(arrays, "outputs", "i", (None,)))
     n_terms, n_divisors = len(vocabulary), len(averagings)
@@ -97,15 +125,43 @@ def read_table(arrays: Arrays, averagings: tuple[str, ...], n_outputs: int) -> W
         typical=get_numbers(arrays, "typical", np.float32, (n_divisors,)),
         frequencies=get_numbers(arrays, "frequencies", np.float32, (n_terms,), least=0),
         intercepts=get_numbers(arrays, "intercepts", np.float64, (n_outputs,)),
+        pieces=tuple(_read_pieces(arrays, number, said, averagings, n_columns) for number, said in enumerate(pieces)),
     )
     _check_divisors(table)
     return table
+
+
+def _read_pieces(
+    arrays: Arrays, number: int, said: Mapping[str, Any], averagings: tuple[str, ...], n_columns: int
+) -> PieceTable:
+    name = _PIECES.format(number)
+    names = read_strings(arrays, f"{name}.names")
+    refuse_repeated_strings(f"{name}.names", names)
+    n_scores = len(get_array(arrays, f"{name}.columns", "i", (None,)))
+    columns = get_indices(arrays, f"{name}.columns", n_scores, n_columns)
+    divisor = said["divisor"]
+    if type(divisor) is not int or not 0 <= divisor < len(averagings):
+        raise ModelError(f"its pieces add to the divisor {divisor!r}; expected a number below {len(averagings)}")
+    if not AVERAGINGS[averagings[divisor]].sublinear or len(set(columns.tolist())) < n_scores:
+        raise ModelError("its pieces add to a divisor without L2 norm, or twice to a column")
+    look_up(SEGMENTATIONS, said["segmentation"], "segmentation")
+    return PieceTable(
+        pieces=Pieces(names, said["segmentation"]),
+        scores=get_numbers(arrays, f"{name}.scores", np.float32, (len(names), n_scores)),
+        columns=columns,
+        divisor=divisor,
+        divisor_weights=get_numbers(arrays, f"{name}.divisor_weights", np.float32, (len(names),), least=0),
+    )
 
 
 def _check_divisors(table: WordTable) -> None:
     """Refuse what would make plain and compiled code differ: a root of less than 0, a division by almost 0."""
     is_norm = np.array([AVERAGINGS[name].sublinear for name in table.averagings])
     numbers, sizes = table.divisor_weights.data, np.abs(table.divisor_weights.data)
+    if any(((some.divisor_weights > 0) & (some.divisor_weights < SMALLEST)).any() for some in table.pieces):
+        raise DamagedError(f"the squares of its pieces hold a number below {SMALLEST:g}")
+    if any(not np.isin(table.divisors[some.columns], some.divisor).all() for some in table.pieces):
+        raise ModelError("its pieces add to columns of another divisor")
     if (numbers[is_norm[table.divisor_weights.indices]] < 0).any() or ((sizes > 0) & (sizes < SMALLEST)).any():
         raise DamagedError(f"the array 'divisor_weights.data' holds a square below 0, or a number below {SMALLEST:g}")
 

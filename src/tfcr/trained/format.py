@@ -29,7 +29,7 @@ from tfcr.system.files import is_temporary, locked, write_file
 from tfcr.system.limits import parse_json, read_regular
 
 FORMAT = "tfcr-model"
-SCHEMA = 3
+SCHEMA = 4
 CONFIG, CARD, LOCK = "config.json", "README.md", ".lock"
 
 _DATA_FILE = re.compile(r"[a-z]+-[0-9a-f]{16}\.safetensors")

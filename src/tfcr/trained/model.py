@@ -17,6 +17,7 @@ from tfcr.text.documents import CountedDocuments
 from tfcr.text.tokenizers import AnyTokenizer, resolve_tokenizer
 from tfcr.trained.card import model_card
 from tfcr.trained.codec import (
+    describe_pieces,
     read_classes,
     read_counts,
     read_table,
@@ -142,6 +143,7 @@ class TrainedModel:
             "classes": write_classes(self.classes),
             "link": self.decision.link,
             "averagings": list(self.table.averagings),
+            "pieces": describe_pieces(self.table),
             "training": self.training,
             "scores": dict(self.scores if scores is None else scores),
             "hashed_texts": None if seen is None else len(seen.hashes),
@@ -187,7 +189,7 @@ def _read_model(config: dict[str, Any], data: dict[str, Arrays], tokenizer: AnyT
     look_up(LINKS, config["link"], "link")
     decision = Decision(classes, config["link"])
     return TrainedModel(
-        table=read_table(data["table"], tuple(config["averagings"]), decision.n_outputs),
+        table=read_table(data["table"], tuple(config["averagings"]), decision.n_outputs, config.get("pieces", ())),
         decision=decision,
         tokenizer=resolve_tokenizer(settings["tokenizer"]) if tokenizer is None else tokenizer,
         settings=settings,
