@@ -578,6 +578,14 @@ def _read_safetensors(path: Path) -> Iterator[VectorChunk]:
     yield from _row_chunks(path, words, _vector_tensor(path, tensors))
 
 
+def tensor_chunks(path: Path, words: list[bytes], rows: list[int]) -> Iterator[VectorChunk]:
+    """Read the vectors of `words` from these rows of a safetensors file."""
+    vectors = _vector_tensor(path, _map_tensors(path))
+    if rows and not 0 <= min(rows) <= max(rows) < len(vectors):
+        raise EmbeddingsError(f"{path} holds {len(vectors)} vectors; expected {max(rows) + 1} or more")
+    return _row_chunks(path, words, vectors[rows])
+
+
 def _beside_safetensors(path: Path) -> tuple[Path, ...]:
     return () if _has_words(_map_tensors(path)) else (_word_list_of(path),)
 
