@@ -16,6 +16,14 @@ from tfcr.experiment.plan.gridfile import read_grid
 from tfcr.experiment.plan.grids import make_request
 
 
+@pytest.mark.parametrize(
+    ("name", "message"), [("no.toml", "no.toml does not exist"), ("z" * 300, "File name too long")]
+)
+def test_files_that_are_not_there(name: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"{message}(;|$)"):
+        read_grid(Path(name))
+
+
 def test_a_small_toml_file(data: Path, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_bytes(data.read_bytes())
     file = tmp_path / "my.toml"

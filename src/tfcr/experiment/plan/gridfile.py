@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tfcr.data import ReadOptions
-from tfcr.errors import InputError, look_up, shown
+from tfcr.errors import InputError, in_one_line, look_up, shown
 from tfcr.experiment.plan.parsing import LARGEST, parse_folds, parse_names, parse_number, parse_numbers, parse_sizes
 from tfcr.experiment.plan.request import DatasetChoice, VectorsChoice, Word2Vec
 
@@ -52,7 +52,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{shown(str(file))} cannot be read: {error}") from None
+        raise InputError(f"{shown(str(file))} cannot be read: {in_one_line(error)}") from None
     if len(text) > MAX_BYTES:
         raise InputError(f"{file} has more than {MAX_BYTES:,} bytes; expected a TOML file with an experiment")
     try:
