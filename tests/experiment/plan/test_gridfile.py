@@ -108,6 +108,7 @@ def test_a_small_toml_file(data: Path, tmp_path: Path) -> None:
         ("[datasets.pydocs]\n[experiment]\nword2vec = { epochs = 1000000 }", "found epochs=1000000; expected a whole"),
         ("[datasets.pydocs]\n[experiment]\nseeds = [4294967296]", "found seed=4294967296; expected a whole number"),
         ("[datasets.pydocs]\n[experiment]\nfolds = 100000", "found folds=100000; expected a whole number from 2"),
+        (f"[{'a.' * 200_000}a]", "has a line with more than 1,000 dots"),
         ("#" * (1 << 21), "has more than 1,048,576 bytes"),
     ],
 )
