@@ -1,7 +1,8 @@
 """Cross-validation against scikit-learn's, and folds that had to be changed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,11 +11,12 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from tests.conftest import plain_classifier, random_corpus
-from tfcr import Embeddings, TfcrClassifier
+from tfcr import Embeddings, TfcrClassifier, evaluation
 from tfcr.data import Corpus
 from tfcr.errors import CorpusWarning, InputError
 from tfcr.evaluation import (
     Evaluation,
+    FoldPlan,
     compare,
     compare_with_majority,
     cross_validate,
@@ -24,6 +26,7 @@ from tfcr.evaluation import (
     prepare,
     train_and_measure,
 )
+from tfcr.features import checks
 from tfcr.predict_table import predict_frame
 from tfcr.system.progress import Stages
 
@@ -70,7 +73,7 @@ def test_comparing_shows_progress_over_all(corpus: Corpus, vectors: Embeddings) 
     results = compare(models, corpus, folds=2, stages=stages)
     folds = ["none, fold 1 of 2", "none, fold 2 of 2", "tfcr, fold 1 of 2", "tfcr, fold 2 of 2"]
     assert stages.names == ["counting words", "counting classes", *folds]  # loaded vectors take no time
-    assert stages.expected == ["counting words", "fit", "fit", "fit", "fit"]
+    assert stages.expected == ["counting words", "counting classes", "fit", "fit", "fit", "fit"]
     assert results["none"].macro_f1 < results["tfcr"].macro_f1
 
 
@@ -79,10 +82,60 @@ def test_training_expects_what_it_does(n_folds: int, corpus: Corpus) -> None:
     stages = Named()
     model = TfcrClassifier(dimensions=4, random_state=0)
     train_and_measure(model, corpus, folds=n_folds, stages=stages)
-    assert stages.expected == ["counting words", "vectors", *["fit"] * (n_folds + 1), "saving"]
+    assert stages.expected == ["counting words", "vectors", "counting classes", *["fit"] * (n_folds + 1), "saving"]
     folds = [f"fold {number + 1} of {n_folds}" for number in range(n_folds)]
     expected = ["counting words", "training word2vec", "counting classes", *folds, "all documents"]
     assert stages.names == expected
+
+
+def test_fits_are_expected_to_take_longer_for_more_of_everything() -> None:
+    def expected(model: TfcrClassifier, n_documents: int, n_classes: int, words: int = 10) -> float:
+        labels = [str(number % n_classes) for number in range(n_documents)]
+        stages = Named()
+        stages.begin = stop  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            train_and_measure(model, Corpus(["word " * words] * n_documents, labels), folds=0, stages=stages)
+        return dict(stages._to_come)["fit"]
+
+    def stop(kind: str, name: str = "") -> None:
+        raise KeyboardInterrupt
+
+    fast, paper = TfcrClassifier.from_preset("fast"), TfcrClassifier.from_preset("paper", embeddings="w2v")
+    assert expected(fast, 1000, 2) < expected(fast, 20_000, 2) < expected(fast, 20_000, 9)
+    assert expected(fast, 1000, 2) < expected(fast, 1000, 2, words=1000)
+    assert 3 * expected(paper, 1000, 100) < expected(paper, 1000, 300)  # the square of the classes
+    assert expected(paper.set_params(blocks="own"), 1000, 300) < 2 * expected(paper, 1000, 100)
+
+
+def test_measuring_looks_at_the_labels_a_few_times_only(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counted(list[Any]):
+        passes = 0
+
+        def __iter__(self) -> Iterator[Any]:
+            Counted.passes += 1
+            return super().__iter__()
+
+    def planned(*arguments: Any, **options: Any) -> FoldPlan:
+        plan = plan_folds(*arguments, **options)
+        return replace(plan, corpus=replace(plan.corpus, labels=Counted(plan.corpus.labels)))
+
+    monkeypatch.setattr(evaluation, "plan_folds", planned)
+    train_and_measure(TfcrClassifier.from_preset("fast"), corpus, folds=2)
+    assert 1 <= Counted.passes < 10  # not once for each of 120 documents
+
+
+def test_slow_blocks_are_warned_of_once_before_the_work(
+    corpus: Corpus, vectors: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "LONG_FIT", 1e-3)
+    with pytest.warns(CorpusWarning, match="^blocks='all' with 3 classes and 120 documents: .* 0 minutes;") as caught:
+        train_and_measure(plain_classifier(embeddings=vectors, blocks="all"), corpus, folds=2)
+    assert len(caught) == 1
+    train_and_measure(plain_classifier(embeddings=vectors, blocks="own"), corpus, folds=2)
+    monkeypatch.setattr(checks, "LONG_FIT", 120.0)
+    with pytest.warns(CorpusWarning, match=r"takes about 10 minutes; with blocks='own', .* about 1$"):
+        checks.warn_of_slow_blocks(5000, 1000, 50)
+    checks.warn_of_slow_blocks(5000, 100, 50)
 
 
 def test_a_corpus_is_warned_of_once(corpus: Corpus) -> None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from tfcr.errors import InputError, ModelError, look_up, shown
 from tfcr.features.blocks import check_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
-from tfcr.features.parts import PARTS, CharacterNgrams, Part, PartSettings, PlainVectors
+from tfcr.features.parts import PARTS, CharacterNgrams, NgramLimits, Part, PartSettings, PlainVectors, typical_vectors
 from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, newton, resolve_head
 from tfcr.heads.stacking import PartToFit, fit_parts
 from tfcr.presets import PRESETS
@@ -70,7 +71,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         Names of PARTS, the kinds of features: ``vectors`` (word vectors weighted by class, the paper's method),
         ``plain`` (the sum of word vectors, which sees words that training did not), ``words`` (TF-IDF of words),
         ``bigrams`` (TF-IDF of words and bigrams), ``characters`` (TF-IDF of the character n-grams of words),
-        ``ngrams`` (words, bigrams and character n-grams together). Each part is fitted by itself. With several parts,
+        ``ngrams`` (words, bigrams and character n-grams together), ``lexical`` (words, with character n-grams in small
+        corpora). Each part is fitted by itself. With several parts,
         or if C is picked, stacking learns the weight of each part from out-of-fold scores, and a class offset tuned
         for macro-F1 if classes are balanced. (Bigrams and document frequencies ignore sample weights.)
     scheme
@@ -389,22 +391,23 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             )
         rows = {name: PARTS[name] for name in self.parts if tables or not PARTS[name].needs_vectors}
         settings = PartSettings(
-            vectors=vectors_of_words(tables[0], counts) if tables else None,
+            vectors=(typical_vectors(vectors_of_words(tables[0], counts), counts.word_occurrences) if tables else None),
             class_names=class_names(counts.classes),
             scheme=self.scheme,
             blocks=self.blocks,
             averaging=self.averaging,
             plain=[PlainVectors.of(table, documents.vocabulary.words) for table in tables] if "plain" in rows else (),
-            ngrams=(
-                CharacterNgrams.of(documents, len(counts.classes))
-                if any(part.needs_ngrams for part in rows.values())
-                else None
-            ),
         )
+
+        @cache
+        def with_ngrams(limits: NgramLimits | None) -> PartSettings:
+            ngrams = None if limits is None else CharacterNgrams.of(documents, len(counts.classes), limits)
+            return replace(settings, ngrams=ngrams)
+
         return [
             PartToFit(
                 name=name,
-                make_blocks=part.block_maker(settings),
+                make_blocks=part.block_maker(with_ngrams(part.ngrams)),
                 heads=self._heads(part),
                 uses_bigrams=part.uses_bigrams,
                 cross_fit=self.cross_fit if part.supervised else 0,

@@ -17,7 +17,7 @@ TfcrWarning (UserWarning)         the work goes on, but the user should know
 A message says what was found, what was expected, and what to type next.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 LONGEST_SHOWN = 80
 """Characters of a value that a message shows."""
+MOST_LISTED, MOST_COMPARED = 60, 1000
+"""Names that a message lists, and among which it looks for the one that was meant: a table may have 100,000 columns."""
 LONGEST_REASON = 300
 """Characters of another library's message that ours quotes."""
 
@@ -101,9 +103,20 @@ def unknown_name(name: object, known: Iterable[str], kind: str) -> str:
     names = list(known)
     given = name[:LONGEST_SHOWN] if isinstance(name, str) else shown(name)
     same = [known_name for known_name in names if known_name.lower() == given.lower()]
-    close = same or get_close_matches(given, names, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"unknown {kind} {shown(name)}; known: {', '.join(names)}.{hint}"
+    close = same or get_close_matches(given, names[:MOST_COMPARED], n=1)
+    hint = f" Did you mean {shown(close[0])}?" if close else ""
+    return f"unknown {kind} {shown(name)}; known: {shown_names(names)}.{hint}"
+
+
+def shown_names(names: Sequence[str]) -> str:
+    """Return names as messages list them: not all if there are many, and not all of a long one.
+
+    >>> shown_names([str(number) for number in range(1000)])[-40:]
+    '53, 54, 55, 56, 57, 58, 59, and 940 more'
+    """
+    listed = [name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…" for name in names[:MOST_LISTED]]
+    left = len(names) - len(listed)
+    return ", ".join(listed) + (f", and {left:,} more" if left else "")
 
 
 def in_one_line(error: BaseException) -> str:

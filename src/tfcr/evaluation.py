@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,13 @@ from tfcr.decision import macro_f1_of_labels
 from tfcr.embeddings import Embeddings, embeddings_key
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import CorpusWarning, InputError
-from tfcr.features.checks import check_classes, check_coverage, count_classes
+from tfcr.features.checks import (
+    check_classes,
+    check_coverage,
+    count_classes,
+    seconds_of_all_blocks,
+    warn_of_slow_blocks,
+)
 from tfcr.features.parts import PARTS
 from tfcr.heads.stacking import expected_fits
 from tfcr.system.parameters import FOLDS, SEED, whole, zero_or
@@ -242,6 +249,8 @@ def prepare(model: TfcrClassifier, corpus: Corpus, stages: Stages | None = None)
     _, kept = count_classes(documents.only_words(), labels, np.ones(len(labels)), model.min_count)
     if embeddings is not None:
         check_coverage(embeddings, kept)
+        if model.blocks == "all":
+            warn_of_slow_blocks(len(labels), len(kept.classes), embeddings.dimensions)
     return Prepared(documents, labels, embeddings, _needs(model))
 
 
@@ -370,7 +379,9 @@ def expected_stages(
     for model in models:
         if _needs(model) not in known:
             known.add(_needs(model))
-            stages += [(COUNTING, 2 + 0.3 * _million_tokens(corpus)), (VECTORS, _vector_seconds(model, corpus))]
+            million = _million_tokens(corpus)
+            stages += [(COUNTING, 1 + 0.3 * million), (VECTORS, _vector_seconds(model, corpus))]
+            stages += [(CHECKING, 0.1 + 0.08 * million)]
         stages += [(FIT, _fit_seconds(model, corpus) * (1 - 1 / folds)) for _ in range(folds)]
     return stages
 
@@ -383,19 +394,33 @@ def _vector_seconds(model: TfcrClassifier, corpus: Corpus) -> float:
     if not model.uses_vectors or model.embeddings is None or isinstance(model.embeddings, Embeddings):
         return 0.0
     if model.embeddings == IN_DOMAIN:
-        return 1 + 18 * _million_tokens(corpus) * model.dimensions / 100
-    return 1.0  # a file that was used before opens at once; others are rare
+        return 1 + 14 * _million_tokens(corpus) * model.dimensions / 100
+    return 0.3  # a file that was used before opens at once; others are rare
 
 
 def _fit_seconds(model: TfcrClassifier, corpus: Corpus) -> float:
-    # measured on two processors: a fit of the part words took .2 s for .35 million tokens of 4 classes (agnews), and
-    # 4 s for 8 million of 20 (20ng)
-    of_words = 0.15 + 0.02 * _million_tokens(corpus) * len(set(corpus.labels))
+    # Measured: a fit of the part words took .1 s for 7,600 documents and .4 million tokens of 4 classes (agnews), .8 s
+    # for 62,000, 1.4 and 3 (semeval), 4 s for 19,000, 7 and 20 (20ng), 2.6 s for 100,000, 1.4 and 20 (emoji).
+    # Rather too long than too short: a bar that runs ahead stands still at the end.
+    n_classes = len(set(corpus.labels))
+    of_words = 0.05 + (5e-6 * len(corpus) + 0.09 * _million_tokens(corpus)) * sqrt(n_classes)
     rows = [PARTS[name] for name in model.parts if model.embeddings is not None or not PARTS[name].needs_vectors]
     heads = [len(row.strengths) if model.C is None else 1 for row in rows]
     fits = [expected_fits(len(corpus), len(rows), n_heads) for n_heads in heads]
+    of_parts = [
+        max(row.cost * of_words, _block_seconds(model, len(corpus), n_classes) if row.needs_vectors else 0.0)
+        for row in rows
+    ]
     # class counts, weights and the word table take some time too
-    return 0.7 + of_words * sum(row.cost * n_fits for row, n_fits in zip(rows, fits, strict=True)) / FITTING
+    return 0.3 + sum(seconds * n_fits for seconds, n_fits in zip(of_parts, fits, strict=True)) / FITTING
+
+
+def _block_seconds(model: TfcrClassifier, n_documents: int, n_classes: int) -> float:
+    """Return about how long a fit of vectors takes if each class sees the blocks of all; else 0."""
+    if model.blocks != "all":
+        return 0.0
+    dimensions = model.embeddings.dimensions if isinstance(model.embeddings, Embeddings) else model.dimensions
+    return seconds_of_all_blocks(n_documents, n_classes, dimensions)
 
 
 def fit_on(model: TfcrClassifier, prepared: Prepared, stages: Stages | None = None) -> TfcrClassifier:
@@ -433,7 +458,8 @@ def train_and_measure(
     scores: dict[str, float] = {}
     notes: tuple[str, ...] = ()
     if plan:
-        kept = [number for number, label in enumerate(corpus.labels) if label in set(plan.corpus.labels)]
+        left = set(plan.corpus.labels)
+        kept = [number for number, label in enumerate(corpus.labels) if label in left]
         part = replace(prepared, documents=prepared.documents.rows(np.array(kept)), labels=prepared.labels[kept])
         result = cross_validate_prepared(model, part, plan.corpus.groups, folds=plan.folds, stages=stages)
         scores = {f"macro-F1, mean of {plan.folds} folds": result.macro_f1, "accuracy": result.accuracy}

@@ -28,3 +28,23 @@ def test_embeddings_commands(run: Run, data: Path, vectors_file: Path, tmp_path:
     assert (result.status, "choose another name" in result.err) == (2, True)
     assert (tmp_path / "notes.txt").read_text() == "precious"
     assert run("embeddings", "train", data, "-o", trained, "--epochs", 0).status == 2
+
+
+def test_tables_of_sub_words(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "pieces.safetensors"
+    Embeddings.from_arrays([" good", "ish"], [[1, 0], [0, 1]], segmentation="longest").save(table)
+    (tmp_path / "texts.csv").write_text("text,label\ngoodish good,a\nbad,b\n")
+    facts = json.loads(run("embeddings", "info", table, "--data", tmp_path / "texts.csv", "--json").out)
+    assert (facts["words"], facts["segmentation"]) == (2, "longest")
+    assert facts["fraction of tokens covered"] == 2 / 3
+    assert run("embeddings", "convert", table, "-o", tmp_path / "copy.safetensors").status == 0
+    assert Embeddings.load(tmp_path / "copy.safetensors")["goodish"].tolist() == [1, 1]
+    status, _, error = run("embeddings", "convert", table, "-o", tmp_path / "copy.vec")
+    assert status == 2
+    assert "has no place for how words are cut into them; save it as .safetensors" in error
+    assert not (tmp_path / "copy.vec").exists()
+
+
+def test_info_of_whole_words(run: Run, vectors_file: Path) -> None:
+    assert "whole words" in run("embeddings", "info", vectors_file).out
+    assert json.loads(run("embeddings", "info", vectors_file, "--json").out)["segmentation"] is None

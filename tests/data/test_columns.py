@@ -1,5 +1,6 @@
 """Which columns hold text and label."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.data.files import pairs, write_csv
 from tfcr.data import ReadOptions, read_corpus
+from tfcr.data.columns import column_names
 from tfcr.data.sources import load_texts
 from tfcr.errors import DataError
 
@@ -23,6 +25,29 @@ def test_columns_are_found_when_plain(tmp_path: Path) -> None:
         read_corpus(path)
     with pytest.raises(DataError, match=r"which column holds the text\? Give --text NAME; columns: a, b, c"):
         read_corpus(path, label="a")
+
+
+def test_repeated_names_get_numbers_that_are_new(tmp_path: Path) -> None:
+    frame = pl.DataFrame([["a (3)", "a", "a", "", "4", "a"]], orient="row")
+    assert column_names(frame, header=True) == ["a (3)", "a", "a (3) (3)", "4", "4 (5)", "a (6)"]
+    path = tmp_path / "a.csv"
+    path.write_text("a (3),a,a\nx,hello,there\n")
+    assert pairs(path, text=("3",), label="1") == [("there", "x")]
+
+
+def test_very_many_columns(tmp_path: Path) -> None:
+    width = 30_000
+    frame = pl.DataFrame([["a"] * width], schema=[str(number) for number in range(width)], orient="row")
+    began = time.process_time()
+    names = column_names(frame, header=True)
+    assert names[1] == "a (2)"
+    assert time.process_time() - began < 1  # 6 s if each is compared with all before it
+    path = tmp_path / "a.csv"
+    path.write_text(",".join(names) + "\n" + "x," * (width - 1) + "x\n")
+    with pytest.raises(DataError, match=r"columns: a, a \(2\), .*a \(60\), and 29,940 more$"):
+        read_corpus(path)
+    with pytest.raises(DataError, match=r"unknown column for --label 'label'; known: a, .* and 29,940 more\.$"):
+        read_corpus(path, label="label")
 
 
 def test_columns_by_number_name_or_any_case(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.data.datasets.files import pairs as dataset_pairs
 from tests.data.datasets.files import write_founta
-from tfcr.data import Corpus, ReadOptions, load_data, sources
+from tfcr.data import Corpus, ReadOptions, load_data, read_corpus, sources
 from tfcr.data.sources import load_pieces, load_texts
 from tfcr.errors import DataError, InputError
 
@@ -50,6 +50,19 @@ def test_a_named_pipe_is_refused_without_waiting_for_a_writer(folder: Path) -> N
     os.mkfifo("pipe.tsv")
     with pytest.raises(DataError, match=r"pipe.tsv is a pipe; expected a file, or standard input: give - instead"):
         load_data(["pipe.tsv"])
+
+
+@pytest.mark.parametrize("name", ["z" * 300, "long.csv"])
+def test_a_name_that_no_file_can_have(name: str, folder: Path) -> None:
+    Path("long.csv").symlink_to("z" * 300)
+    with pytest.raises(DataError, match=r"z does not exist; expected a data file|cannot read long.csv: File name too"):
+        load_data([name])
+    with pytest.raises(DataError, match=r"cannot read .*: File name too long"):
+        read_corpus(name)
+    with pytest.raises(DataError, match="does not exist; expected the files of 'hate'"):
+        load_data(["hate"], path=name)
+    with pytest.raises(DataError, match="does not exist; expected a file of labels"):
+        load_data(["a.csv"], ReadOptions(format="lines", label_files=(name,)))
 
 
 def test_a_glob_is_all_that_match_in_the_order_of_their_names(folder: Path) -> None:

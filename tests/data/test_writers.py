@@ -59,6 +59,8 @@ def test_targets_that_cannot_be_written(tmp_path: Path) -> None:
         check_target(str(tmp_path / "a.txt"))
     with pytest.raises(DataError, match="none does not exist; make it first: mkdir -p"):
         check_target(str(tmp_path / "none" / "a.csv"))
+    with pytest.raises(DataError, match="z does not exist; make it first: mkdir -p"):
+        check_target(str(tmp_path / ("z" * 300) / "a.csv"))
 
 
 def test_a_column_that_comes_late(tmp_path: Path) -> None:

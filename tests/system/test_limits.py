@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tfcr.system.limits import LIMITS, open_regular, open_unpacked, parse_json, read_regular
+from tfcr.system.limits import (
+    LIMITS,
+    is_file,
+    is_folder,
+    is_pipe,
+    is_there,
+    open_regular,
+    open_unpacked,
+    parse_json,
+    read_regular,
+)
 
 
 def test_every_limit_says_what_it_counts() -> None:
@@ -23,6 +33,33 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
         for open_ in (open_regular, open_unpacked):
             with pytest.raises(OSError, match=f"it is {what}; expected a file"):
                 open_(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["none", "z" * 300, "a/" * 3000, "loop", "long", "file/none", "a\0b"])
+def test_nothing_is_at_a_path_that_leads_nowhere(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "long").symlink_to("z" * 300)
+    for test in (is_there, is_file, is_folder, is_pipe):
+        assert not test(tmp_path / name)
+
+
+def test_what_is_at_a_path(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    tests = (is_there, is_file, is_folder, is_pipe)
+    assert [test(tmp_path / "file") for test in tests] == [True, True, False, False]
+    assert [test(tmp_path) for test in tests] == [True, False, True, False]
+    assert [test(tmp_path / "pipe") for test in tests] == [True, False, False, True]
+
+
+def test_a_path_that_may_not_be_asked_about_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, **options: bool) -> object:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    assert is_there(tmp_path)
+    assert not is_file(tmp_path)
 
 
 def test_a_file_larger_than_its_limit(tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ def info(
     facts: dict[str, object] = {
         "name": loaded.name,
         "words": len(loaded),
+        "segmentation": loaded.segmentation,
         "dimensions": loaded.dimensions,
         "skipped, not UTF-8": loaded.report.not_utf8,
         "skipped, repeated": loaded.report.repeated,
@@ -113,7 +114,7 @@ def info(
     if json:
         print_json(facts)
     else:
-        print_table(("", ""), list(facts.items()))
+        print_table(("", ""), [(name, "whole words" if fact is None else fact) for name, fact in facts.items()])
 
 
 @app.command(cls=Command)

@@ -259,8 +259,8 @@ class Training:
         model_option(
             "--preset",
             metavar="NAME",
-            help="One of {presets}: paper uses class-weighted vectors, fast uses words, best uses words, bigrams and "
-            "vectors. The options of this section override it.",
+            help="One of {presets}: paper uses class-weighted vectors, fast uses words, best uses words, bigrams, "
+            "character n-grams and vectors. The options of this section override it.",
         ),
     ] = "best"
     embeddings: Annotated[

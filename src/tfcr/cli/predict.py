@@ -78,7 +78,9 @@ def predict(
 
 def _size_of_files(data: list[str]) -> int:
     """Return the bytes of the files that are read; 0 if they are unknown, as of standard input."""
-    return sum(Path(file).stat().st_size for file in data if Path(file).is_file())
+    from tfcr.system.limits import is_file
+
+    return sum(Path(file).stat().st_size for file in data if is_file(Path(file)))
 
 
 def _check_labels(model: "TrainedModel", style: "Style") -> None:

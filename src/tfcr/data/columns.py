@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tfcr.data.options import ReadOptions
-from tfcr.errors import DataError, unknown_name
+from tfcr.errors import DataError, shown_names, unknown_name
 
 TEXT_NAMES = ("text", "body", "content", "message", "tweet", "comment", "review", "sentence", "document", "description")
 LABEL_NAMES = ("label", "class", "category", "target", "topic", "sentiment", "tag", "y")
@@ -79,7 +79,7 @@ def _default_text(frame: pl.DataFrame, options: ReadOptions, name: str) -> tuple
         hint = f". {ONE_TEXT_PER_LINE}" if frame.width == 1 else ""
         raise DataError(
             f"{name}: the model was trained on the columns {', '.join(options.default_text)}, and there is no "
-            f"{missing[0]!r}; give --text NAME; columns: {', '.join(column[:40] for column in frame.columns)}{hint}"
+            f"{missing[0]!r}; give --text NAME; columns: {shown_names(frame.columns)}{hint}"
         )
     return options.default_text
 
@@ -104,7 +104,7 @@ def _plain_label(frame: pl.DataFrame, text: Sequence[str], group: str | None, na
         return min(others, key=lambda column: _mean_length(frame, column))
     if len(others) == 1:
         return others[0]
-    raise DataError(f"{name}: which column holds the label? Give --label NAME; columns: {', '.join(frame.columns)}")
+    raise DataError(f"{name}: which column holds the label? Give --label NAME; columns: {shown_names(frame.columns)}")
 
 
 def _plain_text(frame: pl.DataFrame, label: str | None, group: str | None, name: str) -> str:
@@ -114,7 +114,7 @@ def _plain_text(frame: pl.DataFrame, label: str | None, group: str | None, name:
         return named[0]
     if len(others) == 1:
         return others[0]
-    raise DataError(f"{name}: which column holds the text? Give --text NAME; columns: {', '.join(frame.columns)}")
+    raise DataError(f"{name}: which column holds the text? Give --text NAME; columns: {shown_names(frame.columns)}")
 
 
 def _mean_length(frame: pl.DataFrame, column: str) -> float:
@@ -149,11 +149,13 @@ def column_names(frame: pl.DataFrame, *, header: bool) -> list[str]:
     numbers = column_numbers(frame.width)
     if not header:
         return numbers
-    names: list[str] = []
+    names: dict[str, None] = {}  # in order, and quick to look up: a file may have 100,000 columns
     for number, cell in zip(numbers, frame.row(0), strict=True):
         name = (cell or "").strip() or number
-        names.append(f"{name} ({number})" if name in names else name)
-    return names
+        while name in names:  # twice for a, a (3), a
+            name = f"{name} ({number})"
+        names[name] = None
+    return list(names)
 
 
 def column_numbers(width: int) -> list[str]:

@@ -27,6 +27,7 @@ from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import READERS, read_label_lines, read_table
 from tfcr.errors import DataError
 from tfcr.system.files import scratch_folder
+from tfcr.system.limits import is_pipe, is_there
 from tfcr.text.labels import by_label
 
 STANDARD_INPUT = "-"
@@ -140,7 +141,7 @@ def opened(path: str | Path) -> Iterator[Path]:
                 while chunk := stream.read(1 << 20):
                     file.write(chunk)
             yield copy
-    elif Path(path).is_fifo():  # which may have no writer, and reading would wait for it forever
+    elif is_pipe(Path(path)):  # which may have no writer, and reading would wait for it forever
         raise DataError(f"{path} is a pipe; expected a file, or standard input: give - instead, and < {path}")
     else:
         yield Path(path)
@@ -148,7 +149,7 @@ def opened(path: str | Path) -> Iterator[Path]:
 
 def is_stream(path: str | Path) -> bool:
     """Return whether a source can be read only once: ``-``, or a pipe that the shell made for ``<(command)``."""
-    return str(path) == STANDARD_INPUT or (str(path).startswith("/dev/fd/") and Path(path).is_fifo())
+    return str(path) == STANDARD_INPUT or (str(path).startswith("/dev/fd/") and is_pipe(Path(path)))
 
 
 @contextmanager
@@ -163,7 +164,7 @@ def _stream(path: str | Path) -> Iterator[IO[bytes]]:
 
 
 def _with_labels(table: Table, file: Path, options: ReadOptions) -> Table:
-    if not file.exists():
+    if not is_there(file):
         raise DataError(f"{file} does not exist; expected a file of labels, one per line")
     labels = read_label_lines(file, options)
     if len(labels) != table.frame.height:

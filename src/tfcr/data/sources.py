@@ -15,6 +15,7 @@ from tfcr.data.encoding import source_name
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import table_pieces
 from tfcr.errors import DataError, InputError
+from tfcr.system.limits import is_there
 
 
 def load_data(sources: Sequence[str], options: ReadOptions | None = None, path: str | Path | None = None) -> Corpus:
@@ -97,7 +98,7 @@ def resolve_sources(sources: Sequence[str], path: str | Path | None = None) -> t
     path
         Where the files of a named dataset are; it makes sense with a dataset's name only.
     """
-    datasets = [source for source in sources if source in DATASETS and (path is not None or not Path(source).exists())]
+    datasets = [source for source in sources if source in DATASETS and (path is not None or not is_there(Path(source)))]
     if path is not None and list(sources) != datasets[:1]:
         raise InputError(
             f"found --path {path} with {', '.join(sources)}; expected it with a dataset's name: {', '.join(DATASETS)}"
@@ -112,7 +113,7 @@ def resolve_sources(sources: Sequence[str], path: str | Path | None = None) -> t
 
 def _files(source: str) -> list[str]:
     """Return the files of a path, a glob or ``-``; what does not exist is refused."""
-    if source == STANDARD_INPUT or Path(source).exists():
+    if source == STANDARD_INPUT or is_there(Path(source)):
         return [source]
     found = sorted(glob.glob(source, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
     if not found:

@@ -21,6 +21,7 @@ from tfcr.data.options import Dialect, Table
 from tfcr.data.readers import READERS
 from tfcr.errors import DataError, MissingExtraError, look_up
 from tfcr.system.files import scratch_folder, written_beside
+from tfcr.system.limits import is_folder
 
 DIGITS = 4
 """After the point, of a probability."""
@@ -288,7 +289,7 @@ def check_target(path: str | None) -> None:
             "without -o writes to standard output"
         )
     look_up(WRITERS, _format_of(path), "format to write").check()
-    if not Path(path).parent.is_dir():
+    if not is_folder(Path(path).parent):
         raise DataError(f"the folder {Path(path).parent} does not exist; make it first: mkdir -p {Path(path).parent}")
 
 

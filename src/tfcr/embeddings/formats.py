@@ -26,8 +26,10 @@ from tfcr.system.array_codec import Arrays, packed_strings, write_strings
 from tfcr.system.files import write_file, written_beside
 from tfcr.system.limits import (
     UNREADABLE,
+    is_folder,
     is_from_system,
     is_packed,
+    is_there,
     limit,
     open_regular,
     open_unpacked,
@@ -189,7 +191,7 @@ def format_for(path: Path) -> str:
 def check_target(path: str) -> None:
     """Refuse a file that cannot be written, before any long work."""
     format_for(Path(path))
-    if not Path(path).parent.is_dir():
+    if not is_folder(Path(path).parent):
         raise EmbeddingsError(
             f"the folder {Path(path).parent} does not exist; make it first: mkdir -p {Path(path).parent}"
         )
@@ -545,7 +547,7 @@ def _word_list_of(path: Path) -> Path:
     """Return the file with the words of an array, in the same folder."""
     for ending in WORD_LIST_ENDINGS:
         beside = path.with_suffix(ending)
-        if beside.exists():
+        if is_there(beside):
             return beside
     names = ", ".join(path.with_suffix(ending).name for ending in WORD_LIST_ENDINGS)
     raise EmbeddingsError(f"{path} has no word list beside it; expected {names}, with one word per line")
@@ -576,6 +578,14 @@ def _read_safetensors(path: Path) -> Iterator[VectorChunk]:
     tensors = _map_tensors(path)
     words = _tensor_words(path, tensors) if _has_words(tensors) else _read_word_list(path)
     yield from _row_chunks(path, words, _vector_tensor(path, tensors))
+
+
+def tensor_chunks(path: Path, words: list[bytes], rows: list[int]) -> Iterator[VectorChunk]:
+    """Read the vectors of `words` from these rows of a safetensors file."""
+    vectors = _vector_tensor(path, _map_tensors(path))
+    if rows and not 0 <= min(rows) <= max(rows) < len(vectors):
+        raise EmbeddingsError(f"{path} holds {len(vectors)} vectors; expected {max(rows) + 1} or more")
+    return _row_chunks(path, words, vectors[rows])
 
 
 def _beside_safetensors(path: Path) -> tuple[Path, ...]:
@@ -708,7 +718,7 @@ def _write_word2vec_binary(path: Path, words: Sequence[str], vectors: NDArray[np
 
 def _write_npy(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
     beside = path.with_suffix(".txt")
-    if beside.exists() and not _is_word_list_of(path):
+    if is_there(beside) and not _is_word_list_of(path):
         raise EmbeddingsError(f"the word list of {path.name} would replace {beside}; choose another name")
     _refuse_words_with("\n\r", words, "a word list")
     write_file(beside, "".join(f"{word}\n" for word in words).encode())

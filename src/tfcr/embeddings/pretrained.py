@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from tfcr.embeddings.formats import (
     array_chunks,
     detect_format,
     read_named,
+    tensor_chunks,
     vector_file,
 )
+from tfcr.embeddings.subwords import read_tokenizer
 from tfcr.errors import DataError, DownloadError, EmbeddingsError, MissingExtraError, look_up
 from tfcr.system.archives import unpack_one
 from tfcr.system.download import Download, changed_since_download, download, seal_download
@@ -79,6 +82,31 @@ def _glove_of_extra() -> VectorFile:
         return array_chunks(path, _parquet_words(words))
 
     return VectorFile((vectors, words), "npy", partial(read_named, vectors, read))
+
+
+def _wordllama_of_extra() -> VectorFile:
+    """Return the table of sub-words of the package behind the extra ``static``.
+
+    The package is found and not imported: it would load libraries that nothing here needs.
+    """
+    found = find_spec("wordllama")
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtraError("the vectors 'wordllama'", "static")
+    folder = Path(found.submodule_search_locations[0])
+    vectors = folder / "weights" / "l2_supercat_256.safetensors"
+    vocabulary = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
+    for file in (vectors, vocabulary):
+        if not file.is_file():
+            raise EmbeddingsError(
+                f"the package wordllama holds no {file.name}; expected that of version 0.4: "
+                "pip install --force-reinstall 'wordllama==0.4.*'"
+            )
+
+    def read(path: Path) -> Iterator[VectorChunk]:
+        subwords = read_tokenizer(vocabulary)
+        return tensor_chunks(path, [piece.encode() for piece in subwords.pieces], subwords.numbers)
+
+    return VectorFile((vectors, vocabulary), "wordllama", partial(read_named, vectors, read), "merge")
 
 
 def _parquet_words(path: Path) -> list[bytes]:
@@ -155,6 +183,15 @@ PRETRAINED: dict[str, PretrainedModel] = {
     ),
     "wglove-100": _wikipedia_glove(100),
     "wglove-200": _wikipedia_glove(200),
+    "wordllama": PretrainedModel(
+        ("l2_supercat_256.safetensors",),
+        256,
+        31_725,
+        "sub-words, trained from the token embeddings of language models",
+        "pip install 'tfcr[static]'",
+        "MIT, as the package; made from embeddings of Llama 2, Phi-3 and others, which have their own",
+        installed=_wordllama_of_extra,
+    ),
 }
 
 

@@ -19,7 +19,8 @@ from tfcr.embeddings.cache import LoadReport, WordArrays, open_cached
 from tfcr.embeddings.formats import FORMATS, format_for, vector_file
 from tfcr.embeddings.pretrained import IN_DOMAIN, PRETRAINED, find_pretrained, pretrained_file
 from tfcr.embeddings.word2vec import train_word2vec
-from tfcr.errors import EmbeddingsError, InputError, look_up, unknown_name
+from tfcr.errors import EmbeddingsError, InputError, in_one_line, look_up, unknown_name
+from tfcr.system.limits import is_there, kind_of
 from tfcr.system.packed_strings import encode_words
 from tfcr.system.progress import Progress
 from tfcr.text.class_counts import ClassCounts
@@ -100,7 +101,7 @@ class Embeddings:
             raise EmbeddingsError(f"{IN_DOMAIN!r} stands for vectors trained on your texts: Embeddings.train(texts)")
         check_source(source)
         path = Path(source)
-        if not path.exists():
+        if not is_there(path):
             name = str(source)
             return cls(open_cached(pretrained_file(name)), name, (name, None))
         return cls(open_cached(vector_file(path, format)), path.name, (str(path.absolute()), format))
@@ -376,10 +377,14 @@ def embeddings_key(source: AnyEmbeddings | None) -> Hashable:
 def check_source(source: str | os.PathLike[str]) -> None:
     """Raise EmbeddingsError unless `source` is an existing file, or a name of PRETRAINED that is on this machine."""
     path = Path(source)
-    if path.is_file():
-        return
-    if path.exists():
-        what = "a folder" if path.is_dir() else "a pipe or device"
+    if is_there(path):
+        try:
+            kind = kind_of(path)
+        except OSError as error:
+            raise EmbeddingsError(f"cannot read {path}: {in_one_line(error)}") from error
+        if kind == "a file":
+            return
+        what = "a folder" if kind == "a folder" else "a pipe or device"
         raise EmbeddingsError(f"{path} is {what}; expected a file of word vectors")
     if str(source) not in PRETRAINED:
         raise EmbeddingsError(_not_found(str(source)))

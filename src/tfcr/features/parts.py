@@ -20,11 +20,31 @@ from tfcr.text.pieces import Pieces, find_ngrams
 
 RARE_NGRAM = 2
 """Character n-grams in fewer training documents have no weight."""
-MAX_NGRAM_WORK = 200_000_000
-"""N-grams of all documents, times outputs, up to which all n-grams are used; beyond that, those at the edges of words,
-a quarter of them, do nearly as well."""
+AFFIXES_OF_NGRAMS = 0.25
+"""About what fraction of a word's n-grams is at its edges."""
 UNSEEN_WORDS = 100_000
 """Words of a vector file, the most frequent ones, that a model knows though training did not see them."""
+
+
+TYPICAL_LENGTH = 8.0
+"""Root mean square length of word vectors over tokens. Own blocks have a column of mass beside them, which must weigh
+the same whatever the scale of a file; from 6 to 12, results on six datasets were best or as good."""
+
+
+def typical_vectors(vectors: NDArray[np.float32], occurrences: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return word vectors, brought to their typical length.
+
+    Parameters
+    ----------
+    vectors
+        Zeros for a word that has none; float32 (n_words, dimensions).
+    occurrences
+        How often each word occurs; (n_words,).
+    """
+    squares = np.einsum("wd,wd->w", vectors, vectors, dtype=np.float64)
+    covered = float(occurrences[squares > 0].sum())
+    total = float(occurrences @ squares)
+    return vectors if not total else vectors * np.float32(TYPICAL_LENGTH * np.sqrt(covered / total))
 
 
 @dataclass(frozen=True)
@@ -43,15 +63,39 @@ class CharacterNgrams:
     of_words: sp.csr_array
 
     @classmethod
-    def of(cls, documents: CountedDocuments, n_outputs: int) -> "CharacterNgrams":
-        """Return all n-grams of the documents' words, or those at their edges if there would be too many."""
+    def of(cls, documents: CountedDocuments, n_classes: int, limits: "NgramLimits") -> "CharacterNgrams | None":
+        """Return the n-grams of the documents' words: all, those at their edges, or None, as the limits say."""
         words = documents.vocabulary.words
         frequencies = documents.only_words().document_frequencies()
         # a word of n characters has n + 1 n-grams of two characters, edges included, n of three, and so on: 4n - 2
         sizes = np.fromiter((4 * len(word) for word in words), np.int64, len(words))
-        segmentation = "ngrams" if int(frequencies @ sizes) * n_outputs <= MAX_NGRAM_WORK else "affixes"
+        segmentation = limits.segmentation(float(frequencies @ sizes) * n_classes)
+        if segmentation is None:
+            return None
         pieces = find_ngrams(words, frequencies, RARE_NGRAM, segmentation)
         return cls(pieces, pieces.matrix(words))
+
+
+@dataclass(frozen=True)
+class NgramLimits:
+    """How many character n-grams a part uses; the work is the n-grams of all documents, times the classes.
+
+    Attributes
+    ----------
+    all
+        The most work with all n-grams. Beyond that, those at the edges of words do nearly as well.
+    affixes
+        The most work with those at the edges. Beyond that, the part does without.
+    """
+
+    all: float
+    affixes: float = np.inf
+
+    def segmentation(self, work: float) -> str | None:
+        """Return ``ngrams``, ``affixes`` or None for the work that all n-grams would make."""
+        if work <= self.all:
+            return "ngrams"
+        return "affixes" if work * AFFIXES_OF_NGRAMS <= self.affixes else None
 
 
 @dataclass(frozen=True)
@@ -167,7 +211,7 @@ def character_blocks(
     """
     found = settings.ngrams
     if found is None:
-        raise ValueError("found no n-grams; expected those of the vocabulary")
+        return []
     frequencies = found.of_words.T @ documents.only_words().document_frequencies()
     frequencies = np.minimum(frequencies, len(documents))  # an upper bound: a document may hold several such words
     idf = np.where(frequencies >= RARE_NGRAM, _idf(frequencies, documents), 0).astype(np.float32)
@@ -183,7 +227,7 @@ def character_blocks(
 
 
 def ngram_blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
-    """Return words and bigrams, and character n-grams, side by side for one head."""
+    """Return terms and character n-grams, side by side for one head."""
     return [*tfidf_blocks(documents, counts, settings), *character_blocks(documents, counts, settings)]
 
 
@@ -205,8 +249,8 @@ class Part:
         Whether it sees the bigrams of the vocabulary, or words only.
     needs_vectors
         Whether it needs embeddings.
-    needs_ngrams
-        Whether it needs the character n-grams of the words.
+    ngrams
+        How many character n-grams of the words it uses; None if none.
     supervised
         Whether its blocks depend on labels, so that cross-fitting changes them.
     sparse
@@ -219,7 +263,7 @@ class Part:
     strengths: tuple[float, ...]
     uses_bigrams: bool = False
     needs_vectors: bool = False
-    needs_ngrams: bool = False
+    ngrams: NgramLimits | None = None
     supervised: bool = False
     sparse: bool = False
     cost: float = 1.0
@@ -230,6 +274,7 @@ class Part:
 
 
 _TFIDF = Part(tfidf_blocks, (0.1, 0.3, 1.0, 3.0), sparse=True)
+_NGRAMS = NgramLimits(all=200_000_000)
 PARTS: dict[str, Part] = {
     # word vectors weighted by class: the paper's method
     "vectors": Part(vector_blocks, (1.0,), needs_vectors=True, supervised=True, cost=5.0),
@@ -240,7 +285,9 @@ PARTS: dict[str, Part] = {
     # words and bigrams by TF-IDF
     "bigrams": replace(_TFIDF, uses_bigrams=True, cost=2.0),
     # character n-grams of words by TF-IDF
-    "characters": replace(_TFIDF, make_blocks=character_blocks, needs_ngrams=True, cost=4.0),
+    "characters": replace(_TFIDF, make_blocks=character_blocks, ngrams=_NGRAMS, cost=4.0),
     # words, bigrams and character n-grams by TF-IDF, fitted together
-    "ngrams": replace(_TFIDF, make_blocks=ngram_blocks, uses_bigrams=True, needs_ngrams=True, cost=6.0),
+    "ngrams": replace(_TFIDF, make_blocks=ngram_blocks, ngrams=_NGRAMS, uses_bigrams=True, cost=6.0),
+    # words by TF-IDF, and character n-grams only where there are so few that they cost almost nothing
+    "lexical": replace(_TFIDF, make_blocks=ngram_blocks, ngrams=NgramLimits(all=5_000_000, affixes=5_000_000)),
 }

@@ -4,10 +4,12 @@ An archive with a path or link that leads out of it, or with an absurd size, is 
 the sizes.
 """
 
+import os
 import posixpath
 import shutil
 import stat
 import tarfile
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,12 +18,15 @@ from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
-from tfcr.errors import DataError, TfcrError, in_one_line
+from tfcr.errors import DataError, TfcrError, TfcrWarning, in_one_line
 from tfcr.system.files import written_beside
 from tfcr.system.limits import (
     UNREADABLE,
     in_words,
+    is_folder,
     is_from_system,
+    kind_of,
+    leads_nowhere,
     limit,
     most_unpacked,
     open_regular,
@@ -84,16 +89,56 @@ def members(path: Path, *, nested: bool = False) -> Iterator[Member]:
     nested
         Whether to read the archives in a folder as well.
     """
-    if path.is_dir():
-        for file in sorted(path.rglob("*")):
-            if file.is_file() and not file.name.startswith("."):
-                yield from members(file) if nested else _file(file, file.relative_to(path).as_posix())
+    if is_folder(path):
+        for file in _files_below(path):
+            yield from members(file) if nested else _file(file, file.relative_to(path).as_posix())
     elif is_tar(path):
         yield from tar_members(path)
     elif _is_zip(path):
         yield from _in_zip(path)
     else:
         yield from _file(path, path.name)
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Return the files below a folder, sorted by name; a folder that cannot be listed is an error.
+
+    A link to a file is read. One to a folder is not followed: it may lead back to where it lies. What is passed over
+    gets a warning, since it may be half of the data: the files of a git-annex that were not fetched are such links.
+    """
+    found: list[Path] = []
+    passed_over: list[tuple[Path, str]] = []
+    folders = [folder]
+    while folders:  # a list, no recursion: folders may be nested deeper than Python's stack
+        place = folders.pop()
+        with _naming(place, "damaged"), os.scandir(place) as entries:
+            for entry in entries:
+                path = Path(entry.path)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(path)
+                elif not entry.name.startswith("."):
+                    kind = _kind_of_entry(path)
+                    found.append(path) if kind == "a file" else passed_over.append((path, kind))
+    if passed_over:
+        path, kind = min(passed_over)
+        others = f", and {len(passed_over) - 1} more" if len(passed_over) > 1 else ""
+        warnings.warn(
+            f"{folder}: {path.relative_to(folder)}{others} passed over: it is {kind}; expected files and folders",
+            TfcrWarning,
+            stacklevel=3,
+        )
+    return sorted(found)
+
+
+def _kind_of_entry(path: Path) -> str:
+    with _naming(path, "damaged"):
+        try:
+            kind = kind_of(path)
+        except OSError as error:
+            if leads_nowhere(error):
+                return "a link that leads nowhere"
+            raise
+    return "a link to a folder" if kind == "a folder" else kind
 
 
 def _file(path: Path, name: str) -> Iterator[Member]:

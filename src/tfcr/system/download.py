@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from tfcr.errors import DownloadError
 from tfcr.system.files import locked, write_file
-from tfcr.system.limits import in_words, limit, parse_json, read_regular
+from tfcr.system.limits import in_words, is_there, limit, parse_json, read_regular
 from tfcr.system.progress import Progress
 from tfcr.system.seals import broken_by, sum_of, write_seal
 
@@ -111,8 +111,11 @@ def changed_since_download(place: Path) -> str | None:
 
     Files that have no seal are not ours to judge.
     """
-    files = sorted(place.iterdir()) if place.is_dir() else [place]
-    broken = (broken_by(_seal_of(file), [file]) for file in files if _seal_of(file).exists())
+    try:
+        files = sorted(place.iterdir())
+    except OSError:  # a file; or a folder that cannot be listed, which its reader tells
+        files = [place]
+    broken = (broken_by(_seal_of(file), [file]) for file in files if is_there(_seal_of(file)))
     return next((what for what in broken if what), None)
 
 

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from tfcr.system.limits import open_regular
+from tfcr.system.limits import is_there, open_regular
 
 ABANDONED = 86_400
 """Seconds after which the unfinished file of another machine is deleted: its lock may not be visible here."""
@@ -75,7 +75,7 @@ def find_data(*names: str) -> Path | None:
             if remembered.is_absolute() and remembered.exists():
                 return remembered
     places = (folder / name for folder in data_folders() for name in names)
-    return next((place for place in places if place.exists()), None)
+    return next((place for place in places if is_there(place)), None)
 
 
 def fetched_folder() -> Path:

@@ -84,6 +84,50 @@ def kind_of(path: Path) -> str:
     return _kind(path.stat().st_mode)
 
 
+def is_there(path: Path) -> bool:
+    """Return whether a path leads to anything, or the system does not say: whoever reads it then tells why.
+
+    ``Path.exists`` raises OSError for a name that is too long, or in a folder that may not be entered.
+    """
+    try:
+        path.stat()
+    except OSError as error:
+        return not leads_nowhere(error)
+    except ValueError:
+        return False
+    return True
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a path leads to a file that can be asked about."""
+    return _kind_if_any(path) == "a file"
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether a path leads to a folder that can be asked about."""
+    return _kind_if_any(path) == "a folder"
+
+
+def is_pipe(path: Path) -> bool:
+    """Return whether a path leads to a pipe."""
+    return _kind_if_any(path) == "a pipe"
+
+
+def leads_nowhere(error: OSError) -> bool:
+    """Return whether an error means that there is no such file, and can be none."""
+    return error.errno in _NOWHERE
+
+
+_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EBADF)
+
+
+def _kind_if_any(path: Path) -> str:
+    try:
+        return kind_of(path)
+    except (OSError, ValueError):
+        return ""
+
+
 def _kind(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "no file")
 

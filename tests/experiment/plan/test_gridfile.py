@@ -16,6 +16,14 @@ from tfcr.experiment.plan.gridfile import read_grid
 from tfcr.experiment.plan.grids import make_request
 
 
+@pytest.mark.parametrize(
+    ("name", "message"), [("no.toml", "no.toml does not exist"), ("z" * 300, "File name too long")]
+)
+def test_files_that_are_not_there(name: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"{message}(;|$)"):
+        read_grid(Path(name))
+
+
 def test_a_small_toml_file(data: Path, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_bytes(data.read_bytes())
     file = tmp_path / "my.toml"
@@ -100,6 +108,7 @@ def test_a_small_toml_file(data: Path, tmp_path: Path) -> None:
         ("[datasets.pydocs]\n[experiment]\nword2vec = { epochs = 1000000 }", "found epochs=1000000; expected a whole"),
         ("[datasets.pydocs]\n[experiment]\nseeds = [4294967296]", "found seed=4294967296; expected a whole number"),
         ("[datasets.pydocs]\n[experiment]\nfolds = 100000", "found folds=100000; expected a whole number from 2"),
+        (f"[{'a.' * 200_000}a]", "has a line with more than 1,000 dots"),
         ("#" * (1 << 21), "has more than 1,048,576 bytes"),
     ],
 )

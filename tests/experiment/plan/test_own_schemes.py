@@ -43,6 +43,7 @@ def test_a_scheme_of_ones_own_is_known_by_its_source(request_: Request, results:
     [
         ("mine.py", "expected FILE.py:FUNCTION or MODULE:FUNCTION"),
         ("no.py:f", "no.py does not exist"),
+        ("z" * 300 + ".py:f", "z.py does not exist"),
         ("no_such_module:f", "no_such_module cannot be imported: ModuleNotFoundError"),
         ("json:no_such_name", "json has no 'no_such_name'"),
         ("json:__name__", "which is not a function"),

@@ -64,11 +64,12 @@ def test_files_of_results_that_are_refused(tmp_path: Path) -> None:
         "other.sqlite": "is not a file of tfcr results",
         "text.sqlite": "file is not a database",
         "none.sqlite": "does not exist; expected a file of results",
+        "z" * 300: "does not exist; expected a file of results",
         ".": "cannot be a file of results",
     }.items():
         with pytest.raises(ResultsError, match=message):
             open_results(tmp_path / name)
-    for name in ("new.sqlite", "other.sqlite", "text.sqlite", "no/where.sqlite"):
+    for name in ("new.sqlite", "other.sqlite", "text.sqlite", "no/where.sqlite", "z" * 300):
         with pytest.raises(ResultsError):
             open_results(tmp_path / name, make=True)
 

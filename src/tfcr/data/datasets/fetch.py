@@ -8,6 +8,7 @@ from tfcr.data.datasets.rows import Row
 from tfcr.errors import DataError, DownloadError, look_up
 from tfcr.system.download import changed_since_download, download
 from tfcr.system.files import fetched_folder, find_data, looked_in, remember_path
+from tfcr.system.limits import is_there
 from tfcr.system.progress import BYTES_PER_SECOND, Stages
 
 READY, DOWNLOADABLE, TO_BE_ASKED_FOR = "ready", "can be downloaded", "must be asked for"
@@ -30,7 +31,7 @@ def dataset_place(name: str) -> Path:
 
 def rows_at(name: str, place: Path) -> Iterator[Row]:
     """Yield the rows of a dataset from the place of its files."""
-    if not place.exists():
+    if not is_there(place):
         raise DataError(f"{place} does not exist; expected the files of {name!r}: {DATASETS[name].files}")
     return DATASETS[name].read(place)
 

@@ -19,6 +19,7 @@ from tfcr.data.options import ReadOptions
 from tfcr.data.readers import read_label_lines
 from tfcr.errors import DataError
 from tfcr.system.download import Download
+from tfcr.system.limits import is_folder, is_there
 
 UNKNOWN = "not stated"
 
@@ -78,11 +79,11 @@ def _read_pydocs(place: Path) -> Iterator[Row]:
 
 def _read_newsgroups(place: Path) -> Iterator[Row]:
     archive = place / "20news-bydate.tar.gz"
-    return _rows(read_corpus(archive if archive.exists() else place, encoding="latin-1"))
+    return _rows(read_corpus(archive if is_there(archive) else place, encoding="latin-1"))
 
 
 def _read_davidson(place: Path) -> Iterator[Row]:
-    file = place / "labeled_data.csv" if place.is_dir() else place
+    file = place / "labeled_data.csv" if is_folder(place) else place
     return _renamed(read_corpus(file, text=("tweet",), label="class"), ["hate", "offensive", "neither"])
 
 

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from tfcr.data import ReadOptions
-from tfcr.errors import InputError, look_up, shown
+from tfcr.errors import InputError, in_one_line, look_up, shown
 from tfcr.experiment.plan.parsing import LARGEST, parse_folds, parse_names, parse_number, parse_numbers, parse_sizes
 from tfcr.experiment.plan.request import DatasetChoice, VectorsChoice, Word2Vec
 
 MAX_BYTES = 1 << 20
 """Largest TOML file that is read."""
+MAX_DOTS = 1000
+"""Dots on a line: `tomllib` takes a time that grows with the square of the parts of a key, minutes for 500,000."""
 
 _PARAMETERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "schemes": lambda value: {"schemes": _texts(value)},
@@ -52,9 +54,11 @@ def _read_toml(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{shown(str(file))} cannot be read: {error}") from None
+        raise InputError(f"{shown(str(file))} cannot be read: {in_one_line(error)}") from None
     if len(text) > MAX_BYTES:
         raise InputError(f"{file} has more than {MAX_BYTES:,} bytes; expected a TOML file with an experiment")
+    if any(line.count(b".") > MAX_DOTS for line in text.split(b"\n") if not line.startswith(b"#")):
+        raise InputError(f"{file} has a line with more than {MAX_DOTS:,} dots; expected a TOML file with an experiment")
     try:
         return tomllib.loads(text.decode("utf-8"))
     except RecursionError:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tfcr.errors import InputError
 from tfcr.schemes import Scheme
+from tfcr.system.limits import is_file
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def _function_of(module: str, name: str) -> tuple[Callable[..., Any], bytes]:
 
 
 def _file_module(path: Path) -> ModuleType:
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"{path} does not exist; expected a Python file with your scheme")
     spec = importlib.util.spec_from_file_location(f"tfcr_own_{path.stem}", path)
     if spec is None or spec.loader is None:

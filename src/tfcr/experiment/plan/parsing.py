@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tfcr.errors import InputError, shown
 from tfcr.experiment.plan.request import DatasetChoice, VectorsChoice
+from tfcr.system.limits import is_there
 
 LARGEST = 10**12
 """The largest number in a grid: no dataset has as many documents."""
@@ -84,4 +85,4 @@ def parse_vectors(text: str) -> VectorsChoice:
 
 def _named(text: str) -> tuple[str, str]:
     name, equals, source = text.partition("=")
-    return (name.strip(), source.strip()) if equals and not Path(text).exists() else (Path(text).name, text)
+    return (name.strip(), source.strip()) if equals and not is_there(Path(text)) else (Path(text).name, text)

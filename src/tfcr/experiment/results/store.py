@@ -30,7 +30,7 @@ from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.profiles import resolve_profile
 from tfcr.experiment.plan.request import W2V_SOURCES
 from tfcr.system.array_codec import as_json
-from tfcr.system.limits import parse_json
+from tfcr.system.limits import is_folder, is_there, parse_json
 
 T = TypeVar("T")
 
@@ -371,9 +371,9 @@ def _names(record: type) -> str:
 def open_results(path: str | Path, *, make: bool = False) -> Results:
     """Open a file of results; `make` it if there is none."""
     file = Path(path)
-    if not file.exists() and not make:
+    if not is_there(file) and not make:
         raise ResultsError(f"{file} does not exist; expected a file of results: tfcr experiment run --results {file}")
-    if file.is_dir() or not file.absolute().parent.is_dir():
+    if is_folder(file) or not is_folder(file.absolute().parent):
         raise ResultsError(f"{file} cannot be a file of results; give --results FILE in a folder that exists")
     connection = None
     try:
