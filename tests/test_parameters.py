@@ -20,6 +20,7 @@ from tfcr import (
 from tfcr.data import Corpus
 from tfcr.errors import InputError, shown
 from tfcr.evaluation import cross_validate, plan_folds, train_and_measure
+from tfcr.features.parts import PARTS
 from tfcr.schemes import tftrr, top_weights
 from tfcr.system.parameters import flag, number, whole
 
@@ -120,7 +121,7 @@ def test_junk_is_used_or_refused_in_one_line(call: str, name: str) -> None:
         ({"min_count": None}, "found min_count=None; expected a number from 0 to 1e+09"),
         ({"warm_start": "yes"}, "found warm_start='yes'; expected True or False"),
         ({"max_memory": [1]}, "found max_memory=[1]; expected a number of bytes or a size such as '4GB', or None"),
-        ({"parts": 3}, "found parts=3; expected a list of one or more of vectors, words, bigrams"),
+        ({"parts": 3}, f"found parts=3; expected a list of one or more of {', '.join(PARTS)}"),
     ],
 )
 def test_what_is_said(parameters: dict[str, Any], message: str) -> None:

@@ -352,7 +352,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(self.parts, str) or not isinstance(self.parts, Sequence) or not self._part_rows():
             raise InputError(f"found parts={shown(self.parts)}; expected a list of one or more of {', '.join(PARTS)}")
         if self.embeddings is None and all(part.needs_vectors for part in self._part_rows()):
-            raise InputError("found embeddings=None and no part but 'vectors'; expected vectors, or parts=['words']")
+            raise InputError(
+                f"found embeddings=None and no part but {', '.join(map(repr, self.parts))}; expected vectors, or "
+                "parts=['words']"
+            )
         if self._sparse_parts() and not self._heads(PARTS[self._sparse_parts()[0]])[0].takes_sparse:
             raise InputError(
                 f"found head={self.head!r}, which cannot use the sparse features of {', '.join(self._sparse_parts())}; "

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.runner import Run, environment
 from tests.conftest import plain_classifier
+from tfcr import PRESETS
 from tfcr.cli import output
 from tfcr.cli.output import progress_bar, standing, time_left
 from tfcr.system.progress import Stages
@@ -62,8 +63,9 @@ def test_stages_have_names(data: Path, tmp_path: Path, monkeypatch: pytest.Monke
     stages = list(dict.fromkeys(seen))
     assert stages[:4] == ["reading", "counting words", "training word2vec", "counting classes"]
     of_fold = [stage.removeprefix("fold 1 of 2: ") for stage in stages if stage.startswith("fold 1 of 2: ")]
-    assert of_fold[:3] == ["picking C of words", "picking C of bigrams", "stacking words"]
-    assert of_fold[-2:] == ["fitting vectors", "building the word table"]
+    assert of_fold[:3] == ["picking C of ngrams", "picking C of plain", "stacking vectors"]
+    assert of_fold[-2] in {f"fitting {part}" for part in PRESETS["best"]["parts"]}  # the last that has weight
+    assert of_fold[-1] == "building the word table"
     assert [stage for stage in stages if stage.startswith("fold 2")]
     assert stages[-2:] == ["all documents: building the word table", "saving"]
     seen.clear()

@@ -36,7 +36,7 @@ def test_train_makes_its_own_vectors(run: Run, data: Path, tmp_path: Path) -> No
     assert result.status == 0
     model = load(tmp_path / "model")
     assert model.training_["embeddings"] == "w2v"
-    assert (model.parts, list(model.part_weights_)) == (PRESETS["best"]["parts"], ["words", "bigrams", "vectors"])
+    assert (model.parts, list(model.part_weights_)) == (PRESETS["best"]["parts"], ["ngrams", "vectors", "plain"])
 
 
 def test_a_preset_without_vectors_gets_those_asked_for(run: Run, data: Path, tmp_path: Path) -> None:

@@ -408,12 +408,10 @@ def _vector_seeds(folder: Path) -> list[Files]:
     for number, (_, write) in enumerate(vector_files.FILES.values()):
         (folder / str(number)).mkdir()
         written = write(folder / str(number))
-        kept = (
-            (written.name, written.with_suffix(".txt").name)
-            if written.suffix in (".npy", ".safetensors")
-            else (written.name,)
-        )
         files = read_files(folder / str(number))
+        words = written.with_suffix(".txt").name  # beside the vectors, unless the file holds words itself
+        beside = written.suffix in (".npy", ".safetensors") and words in files
+        kept = (written.name, words) if beside else (written.name,)
         options = {"file": written.name}
         found.append(_with_options({name: files[name] for name in kept}, **options))
     vectors = random_vectors(random_corpus(), 4)

@@ -17,7 +17,7 @@ from tfcr.text.documents import CountedDocuments, count_terms
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained import word_table
-from tfcr.trained.word_table import WordTable, collapse
+from tfcr.trained.word_table import Rows, WordTable, collapse
 
 
 def sparse(rows: Any) -> sp.csr_array:
@@ -64,9 +64,9 @@ def test_chunks_and_compiled_code_give_the_same_scores(table: WordTable, monkeyp
     sizes: list[int] = []
     compute_sums = WordTable._sums
 
-    def counted_sums(table: WordTable, counts: sp.csr_array) -> Any:
+    def counted_sums(table: WordTable, counts: sp.csr_array, rows: Rows) -> Any:
         sizes.append(counts.shape[0])
-        return compute_sums(table, counts)
+        return compute_sums(table, counts, rows)
 
     monkeypatch.setattr(WordTable, "_sums", counted_sums)
     monkeypatch.setattr(word_table, "CHUNK_BYTES", 16 * 3 * 2)  # two documents at a time
@@ -93,14 +93,14 @@ def test_large_texts_are_scored_by_compiled_code(table: WordTable, monkeypatch: 
 
 
 def test_contributions_are_worked_by_hand(table: WordTable) -> None:
-    terms, found = table.contributions(sparse([[1, 2]]), 4)
+    terms, found = table.contributions(counted([[1, 2]], [4]))
     assert terms.tolist() == [0, 1]
     assert terms.dtype == np.int64
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, [[0.1 / 5 + 0.5, -1 / 4], [1.2 / 5, 0]], rtol=1e-6)
     dirty = [np.full((1, 3), 7.0) for _ in range(50)]
     del dirty
-    terms, found = table.contributions(sparse([[0, 1]]), 1)  # the second divisor is 0, whatever the memory held
+    terms, found = table.contributions(counted([[0, 1]], [1]))  # the second divisor is 0, whatever the memory held
     assert terms.tolist() == [1]
     np.testing.assert_allclose(found, [[0.6 / 2, 0]], rtol=1e-6)
 
@@ -118,7 +118,7 @@ def test_counts_enter_sublinearly_where_the_averaging_says_so(table: WordTable) 
     norm = np.sqrt(film**2 * 4 + good**2)
     expected = [0.25 + (3 * 0.1 + 0.6) / 5 + film * 0.5 / norm, 2 - 3]
     np.testing.assert_allclose(mixed.decision(counted([[3, 1]], [9])), [expected], rtol=1e-6)
-    _, found = mixed.contributions(sparse([[3, 1]]), 9)
+    _, found = mixed.contributions(counted([[3, 1]], [9]))
     np.testing.assert_allclose(found.sum(axis=0) + mixed.intercepts, expected, rtol=1e-6)
     np.testing.assert_allclose(found[0], [3 * 0.1 / 5 + film * 0.5 / norm, -3], rtol=1e-6)
 
@@ -292,5 +292,5 @@ def test_a_column_whose_divisor_is_zero_adds_nothing_whatever_the_memory_held(
 
     monkeypatch.setattr(np, "divide", into_dirty_memory)
     np.testing.assert_allclose(table.decision(counted([[0, 0]], [7])), [[0.25, 2]], rtol=1e-6)
-    _, found = table.contributions(sparse([[0, 1]]), 1)
+    _, found = table.contributions(counted([[0, 1]], [1]))
     np.testing.assert_allclose(found, [[0.6 / 2, 0]], rtol=1e-6)

@@ -70,8 +70,9 @@ class CountedDocuments:
         if vocabulary is self.vocabulary:
             return self
         if unseen:
-            occurring = np.flatnonzero(self.document_frequencies()[self.vocabulary.section("words")]).tolist()
-            words = (self.vocabulary.words[number] for number in occurring)
+            occurring = self.document_frequencies() > 0
+            occurring[self.vocabulary.section("bigrams")] = False
+            words = map(self.vocabulary.name, np.flatnonzero(occurring).tolist())
             vocabulary = vocabulary.with_unseen([word for word in words if word not in vocabulary.word_numbers])
         positions = self.vocabulary.positions_in(vocabulary)
         kept = np.flatnonzero(positions >= 0)

@@ -81,12 +81,12 @@ class TrainedModel:
         """Return the scores of documents that are counted already, over any vocabulary; (n_documents, n_outputs).
 
         A model with bigrams needs them counted: together with the training documents, which leaves out bigrams that
-        only one document holds, or by ``count_terms(texts, tokenizer, model.table.vocabulary)``.
+        only one document holds, or by ``model.table.count(texts, model.tokenizer)``.
         """
         if len(self.table.vocabulary.bigrams) and not len(documents.vocabulary.bigrams):
             raise InputError(
                 "found documents counted without the bigrams that this model knows; expected them counted with these, "
-                "as count_terms(texts, tokenizer, model.table.vocabulary) does, or give the texts to predict"
+                "as model.table.count(texts, model.tokenizer) does, or give the texts to predict"
             )
         return self.table.decision(self.table.recount(documents))
 
