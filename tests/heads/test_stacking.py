@@ -16,22 +16,27 @@ from sklearn.model_selection import StratifiedKFold
 
 from tests.conftest import random_corpus
 from tfcr import ClassCounts
+from tfcr.decision import best_class
 from tfcr.errors import InputError
 from tfcr.features.cross_fit import cross_fit_blocks, make_blocks_from
 from tfcr.features.matrix import score_blocks
 from tfcr.features.parts import PARTS, PartSettings
 from tfcr.heads import HEADS, fit_head, stacking
-from tfcr.heads.base import Examples, FittedHead, Targets
+from tfcr.heads.base import Examples, FittedHead, Problem, Targets
 from tfcr.heads.stacking import (
     FOLDS,
     OutOfFold,
     PartToFit,
+    _Fold,
+    _gains,
     _macro_f1,
     _PartFit,
     _stacking_loss,
     _weighted_sum,
     fit_parts,
     learn_part_weights,
+    least_loss,
+    not_worse_than_one,
     stacking_folds,
     tune_class_offset,
 )
@@ -74,7 +79,7 @@ def test_the_class_offset_favours_rare_classes_where_that_helps() -> None:
     best = f1_score(labels, scores[:, 0] + offsets[0] > 0, average="macro")
     assert offsets[0] > 0
     assert best > f1_score(labels, scores[:, 0] > 0, average="macro") + 0.02
-    assert _macro_f1(scores + offsets, training) == pytest.approx(best)
+    assert _macro_f1(best_class(scores + offsets), training) == pytest.approx(best)
     alike = Targets(labels, 2, np.ones(5000), np.ones(2))
     assert tune_class_offset(scores, alike, alike).tolist() == [0]
 
@@ -140,8 +145,8 @@ def test_the_loss_of_part_weights_is_the_weighted_mean_of_log_likelihoods() -> N
     truth = weighted_targets()
     stacked = np.random.default_rng(0).normal(size=(2, 3, 3))
     part_weights = np.array([0.5, 2.0])
-    document_weights = np.array([1 * 1, 2 * 2, 1 * 5]) / 10
-    expected = 1e-3 * (0.25 + 4)
+    document_weights = np.array([1 * 1, 2 * math.sqrt(2), 1 * math.sqrt(5)]) / (1 + 2 * math.sqrt(2) + math.sqrt(5))
+    expected = 0.0
     for document, label in enumerate(truth.labels):
         scores = 0.5 * stacked[0, document] + 2 * stacked[1, document]
         expected -= document_weights[document] * math.log(np.exp(scores[label]) / np.exp(scores).sum())
@@ -158,11 +163,11 @@ def test_the_loss_of_part_weights_is_the_weighted_mean_of_log_likelihoods() -> N
 
 def test_class_weights_decide_which_part_counts() -> None:
     """The first part knows the first class only, the second part the second class only."""
-    labels = np.array([0, 1] * 50)
-    noise = np.random.default_rng(0).normal(size=(100, 1)) / 2
+    labels = np.array([0, 1] * 500)
+    noise = np.random.default_rng(0).normal(size=(1000, 1)) / 2
     parts = [np.where(labels == 0, -2.0, 0.0)[:, None] + noise, np.where(labels == 1, 2.0, 0.0)[:, None] + noise]
-    first = learn_part_weights(parts, Targets(labels, 2, np.ones(100), np.array([20.0, 1.0])))
-    second = learn_part_weights(parts, Targets(labels, 2, np.ones(100), np.array([1.0, 20.0])))
+    first = learn_part_weights(parts, Targets(labels, 2, np.ones(1000), np.array([1e4, 1.0])))
+    second = learn_part_weights(parts, Targets(labels, 2, np.ones(1000), np.array([1.0, 1e4])))
     assert first[0] > 2 * first[1]
     assert second[1] > 2 * second[0]
 
@@ -170,8 +175,12 @@ def test_class_weights_decide_which_part_counts() -> None:
 def test_parts_that_all_mislead_count_the_same() -> None:
     labels = np.array([0, 1, 2] * 10)
     wrong = -5.0 * np.eye(3)[labels]
-    assert learn_part_weights([wrong, wrong * 2], targets(labels)).tolist() == [1, 1]
-    assert learn_part_weights([-wrong, wrong * 2], targets(labels))[1] == 0
+    one, two = learn_part_weights([wrong, wrong * 2], targets(labels))
+    assert 0 < one < 1e-3
+    assert one == pytest.approx(two, rel=0.1)
+    right, none = learn_part_weights([-wrong, wrong * 2], targets(labels))
+    assert none == 0
+    assert right > 1  # though the mean of both misleads
 
 
 # picking a strength ------------------------------------------------------------------------------------------------
@@ -182,12 +191,12 @@ class Rehearsed(OutOfFold):
     """Out-of-fold scores that are as good as `quality` says of each head."""
 
     quality: tuple[float, ...] = ()
-    asked: list[tuple[int, int]] = field(default_factory=list)
+    asked: set[tuple[int, int]] = field(default_factory=set)
 
-    def scores(self, head: int, n_folds: int, doing: str = "") -> NDArray[np.float64]:
-        self.asked.append((head, n_folds))
-        labels = self.fit.examples.targets.labels[np.concatenate(self.folds[:n_folds])]
-        noise = np.random.default_rng(0).normal(size=(len(labels), 3))
+    def _score(self, head: int, fold: int, doing: str, problem: Any = None) -> NDArray[np.float64]:
+        self.asked.add((head, fold))
+        labels = self.fit.examples.targets.labels[self.folds[fold]]
+        noise = np.random.default_rng(fold).normal(size=(len(labels), 3))
         return np.asarray(1000 * (self.quality[head] * np.eye(3)[labels] + noise))
 
 
@@ -213,31 +222,41 @@ def rehearsed(quality: Sequence[float], n_folds: int = 2, size: int = 60) -> Reh
         ([2, 2, 2], 1, {1, 0, 2}),
     ],
 )
-def test_the_search_for_a_strength_goes_where_the_loss_falls(quality: list[float], best: int, asked: set[int]) -> None:
+def test_the_search_for_a_strength_goes_where_the_loss_falls(
+    quality: list[float], best: int, asked: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """From the middle downwards while the loss falls, else upwards."""
+    losses: list[float] = []
+    compute_loss = stacking.least_loss
+
+    def counted(scores: NDArray[np.float64], truth: Targets) -> float:
+        losses.append(compute_loss(scores, truth))
+        return losses[-1]
+
+    monkeypatch.setattr(stacking, "least_loss", counted)
     found = rehearsed(quality)
     assert found.pick_head() == best
-    assert {head for head, _ in found.asked} == asked
-    assert len(found.asked) == len(set(found.asked))  # no loss is computed twice
+    assert found.asked == {(head, fold) for head in asked for fold in range(2)}
+    assert len(losses) == len(asked)  # no loss is computed twice
 
 
 def test_a_single_head_or_no_folds_need_no_search() -> None:
     alone = rehearsed([1])
     assert alone.pick_head() == 0
-    assert alone.asked == []
+    assert alone.asked == set()
     without = rehearsed([1, 2, 3], n_folds=0)
     assert without.pick_head() == 1
-    assert without.asked == []
+    assert without.asked == set()
 
 
-def test_two_folds_pick_a_head_unless_one_is_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stacking, "MIN_PICKING_DOCUMENTS", 60)
-    assert rehearsed([1, 2], n_folds=3, size=60).n_picking == 1
-    assert rehearsed([1, 2], n_folds=3, size=59).n_picking == 2
-    assert rehearsed([1, 2], n_folds=1, size=59).n_picking == 1
-    few = rehearsed([1, 2, 3], n_folds=3, size=30)
-    few.pick_head()
-    assert {n_folds for _, n_folds in few.asked} == {2}
+def test_as_many_folds_pick_a_head_as_hold_enough_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacking, "PICKING_DOCUMENTS", 60)
+    for size, expected in [(61, 1), (60, 1), (59, 2), (30, 2), (29, 3), (10, 3)]:
+        found = rehearsed([1, 2, 3], n_folds=3, size=size)
+        assert found.n_picking == expected
+        found.pick_head()
+        assert {fold for _, fold in found.asked} == set(range(expected))
+    assert rehearsed([1, 2], n_folds=1, size=20).n_picking == 1
 
 
 def word_part(heads: Sequence[Any], **settings: Any) -> PartToFit:
@@ -261,19 +280,31 @@ def test_no_fit_is_done_twice_and_each_is_done_without_its_fold(monkeypatch: pyt
     folds = stacking_folds(examples, 0)
     rehearsal = OutOfFold(_PartFit(part, part.select(examples), 10**9, 0), folds)
     fits: list[int] = []
-    fit_without = _PartFit.fit_without
+    made: list[int] = []
+    scores, without = _Fold.scores, _PartFit.without
 
-    def counted(self: _PartFit, fold: NDArray[np.int64], head: Any) -> Any:
-        fits.append(len(fold))
+    def counted(self: _Fold, head: Any) -> Any:
+        fits.append(len(self.held_out))
         assert head.tolerance == stacking.PICKING_TOLERANCE
-        return fit_without(self, fold, head)
+        return scores(self, head)
 
-    monkeypatch.setattr(_PartFit, "fit_without", counted)
+    def counted_fold(self: _PartFit, fold: NDArray[np.int64]) -> Any:
+        made.append(len(fold))
+        return without(self, fold)
+
+    monkeypatch.setattr(_Fold, "scores", counted)
+    monkeypatch.setattr(_PartFit, "without", counted_fold)
     two = rehearsal.scores(1, 2)
     three = rehearsal.scores(1, 3)
-    assert len(fits) == 3
+    assert fits == made == [len(fold) for fold in folds[:3]]
+    assert rehearsal.n_known(1) == 3
+    assert rehearsal.n_known(0) == 0
     np.testing.assert_array_equal(three[: len(two)], two)
     assert len(two) == len(folds[0]) + len(folds[1])
+    made.clear()
+    rehearsal.pick_head()
+    assert len(fits) == 2 * len(folds)  # two strengths
+    assert made == [len(fold) for fold in folds]  # blocks of a fold are made once for both
     # the same by hand, for the first fold
     rest = np.setdiff1d(np.arange(60), folds[0])
     words = part.select(examples)
@@ -295,7 +326,7 @@ def test_a_supervised_part_learns_without_the_fold_from_weighted_and_cross_fitte
     part = PartToFit("vectors", PARTS["vectors"].block_maker(settings), [head], cross_fit=3)
     words = part.select(examples)
     fold = np.arange(0, 90, 4)
-    found = _PartFit(part, words, 10**9, 7).fit_without(fold, head)
+    found = _PartFit(part, words, 10**9, 7).without(fold).scores(head)
     rest = words.rows(np.setdiff1d(np.arange(90), fold))
     documents, labels, weights = rest.documents, rest.targets.labels, rest.targets.sample_weight
     blocks = make_blocks_from(part.make_blocks, documents, labels, weights)
@@ -305,7 +336,7 @@ def test_a_supervised_part_learns_without_the_fold_from_weighted_and_cross_fitte
     expected = score_blocks(held_out, blocks, fitted.coefficients, fitted.means, fitted.intercepts)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     with pytest.raises(InputError, match="found cross-fitted features of"):  # in memory or not at all
-        _PartFit(part, words, 1, 7).fit_without(fold, head)
+        _PartFit(part, words, 1, 7).without(fold).scores(head)
 
 
 # the sum of the parts ----------------------------------------------------------------------------------------------
@@ -360,7 +391,7 @@ def test_stacked_parts_score_as_the_weighted_sum_of_their_fits() -> None:
     scores = [rehearsal.scores(number, 5) for rehearsal, number in zip(rehearsals, picked, strict=True)]
     scales = [part.std() for part in scores]
     scaled = [part / scale for part, scale in zip(scores, scales, strict=True)]
-    weights = learn_part_weights(scaled, truth)
+    weights = not_worse_than_one(learn_part_weights(scaled, truth), scaled, truth)
     assert list(found.part_weights.values()) == pytest.approx(weights.tolist(), rel=1e-6)
     offsets = tune_class_offset(weights[0] * scaled[0] + weights[1] * scaled[1], truth, examples.targets)
     column = 0
@@ -414,23 +445,29 @@ def test_one_part_with_several_heads_learns_its_offset_from_two_folds(monkeypatc
     monkeypatch.setattr(stacking, "tune_class_offset", counted)
     part = word_part([HEADS["svm"](C) for C in (0.1, 1.0, 10.0)])
     fit_parts([part], examples, counts, max_memory=10**9)
-    fit_parts([part, part], examples, counts, max_memory=10**9)
-    folds = stacking_folds(examples, 0)
-    assert seen == [len(folds[0]) + len(folds[1]), 60]
+    assert seen == [60]  # all folds are known from picking C
+    seen.clear()
+    sizes = [len(fold) for fold in stacking_folds(examples, 0)]
+    for documents, expected in [(1, 2), (sum(sizes[:3]), 3)]:
+        monkeypatch.setattr(stacking, "PICKING_DOCUMENTS", documents)
+        fit_parts([part], examples, counts, max_memory=10**9)
+        fit_parts([part, part], examples, counts, max_memory=10**9)
+        assert seen == [sum(sizes[:expected]), 60]
+        seen.clear()
 
 
 def test_a_cross_fitted_part_is_fitted_on_blocks_of_other_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     examples, counts = corpus_examples()
     given: list[Any] = []
 
-    def recorded(head: Any, examples: Any, blocks: Any, max_memory: Any, start: Any, fold_blocks: Any) -> Any:
-        given.append((len(fold_blocks), max_memory, start))
-        return fit_head(head, examples, blocks, max_memory, start, fold_blocks)
+    def recorded(examples: Any, blocks: Any, max_memory: Any, fold_blocks: Any) -> Problem:
+        given.append((len(fold_blocks), max_memory))
+        return Problem(examples, blocks, max_memory, fold_blocks)
 
-    monkeypatch.setattr(stacking, "fit_head", recorded)
+    monkeypatch.setattr(stacking, "Problem", recorded)
     for cross_fit in (0, 4):
         fit_parts([word_part([HEADS["svm"](1.0)], cross_fit=cross_fit)], examples, counts, max_memory=12345678)
-    assert given == [(0, 12345678, None), (4, 12345678, None)]
+    assert given == [(0, 12345678), (4, 12345678)]
 
 
 # class offset ------------------------------------------------------------------------------------------------------
@@ -445,8 +482,8 @@ def test_the_offset_is_the_multiple_of_the_log_frequency_that_pays_most(monkeypa
     [offset] = tune_class_offset(scores, truth, truth)
     tried = [multiple for multiple in stacking.OFFSETS if scores[-1, 0] + multiple * log_frequency > 0]
     assert offset == pytest.approx(max(tried) * log_frequency)  # the smallest one in size that is enough
-    monkeypatch.setattr(stacking, "OFFSET_COST", 10.0)
-    assert tune_class_offset(scores, truth, truth).tolist() == [0]  # nothing gains that much
+    monkeypatch.setattr(stacking, "_gains", lambda one, other, truth: False)
+    assert tune_class_offset(scores, truth, truth).tolist() == [0]
 
 
 def test_offsets_of_several_classes_add_up_to_zero() -> None:
@@ -463,8 +500,8 @@ def test_offsets_of_several_classes_add_up_to_zero() -> None:
 def test_sample_weights_count_in_the_offset() -> None:
     truth = Targets(np.array([0, 1]), 2, np.array([3.0, 1.0]), np.ones(2))
     scores = np.array([[1.0], [1.0]])
-    assert _macro_f1(scores, truth) == pytest.approx((0 + 2 * 1 / (1 + 4)) / 2)
-    assert _macro_f1(-scores, truth) == pytest.approx((2 * 3 / (3 + 4) + 0) / 2)
+    assert _macro_f1(best_class(scores), truth) == pytest.approx((0 + 2 * 1 / (1 + 4)) / 2)
+    assert _macro_f1(best_class(-scores), truth) == pytest.approx((2 * 3 / (3 + 4) + 0) / 2)
 
 
 # what is passed on -------------------------------------------------------------------------------------------------
@@ -475,15 +512,16 @@ def test_the_start_and_the_seed_reach_the_fit_of_each_part(monkeypatch: pytest.M
     starts: list[Any] = []
     splits: list[tuple[Any, int]] = []
 
-    def fitted(head: Any, examples: Any, blocks: Any, max_memory: int, start: Any, fold_blocks: Any) -> FittedHead:
+    def solved(self: Problem, head: Any, start: Any = None) -> FittedHead:
         starts.append(start)
-        return fit_head(head, examples, blocks, max_memory, start, fold_blocks)
+        return solve(self, head, start)
 
     def crossed(make: Any, blocks: Any, documents: Any, labels: Any, weights: Any, n_folds: int, seed: int) -> Any:
         splits.append((blocks, seed))
         return cross_fit_blocks(make, blocks, documents, labels, weights, n_folds, seed)
 
-    monkeypatch.setattr(stacking, "fit_head", fitted)
+    solve = Problem.solve
+    monkeypatch.setattr(Problem, "solve", solved)
     monkeypatch.setattr(stacking, "cross_fit_blocks", crossed)
     part = word_part([HEADS["svm"](1.0)], cross_fit=2)
     start = FittedHead(np.zeros((1, 1)), np.zeros(1), np.zeros(1), "softmax")

@@ -217,7 +217,7 @@ def features_of_views(
     """
     fold_blocks = fold_blocks or [FoldBlocks(np.arange(len(documents)), blocks)]
     widest = max(column_starts([blocks[number] for number in view])[-1] for view in views)
-    together = min(max_memory // 2, SHARED_BYTES) // (4 * max(1, len(documents)) * widest)
+    together = min(max_memory // 2, SHARED_BYTES) // (4 * max(1, len(documents)) * max(1, widest))
     if len(views) == 1 or together < 2 or any(_is_sparse(block) for block in blocks):
         for view in views:
             seen = [fold.select(view) for fold in fold_blocks]

@@ -368,7 +368,8 @@ def learn_part_weights(scores: Sequence[Scores], truth: Targets) -> NDArray[np.f
     """Return the weight of each part, at least 0, that makes the true classes most likely.
 
     Equal weights are assumed until documents speak for others: the squared distance from them, relative to their size,
-    costs as much as SHRINKAGE documents. A part whose weight is almost 0 is left out.
+    costs as much as SHRINKAGE documents. Their size is what the mean of the parts deserves, or the best part alone: a
+    part that misleads must not make all weights small. A part whose weight is almost 0 is left out.
 
     Parameters
     ----------
@@ -378,7 +379,8 @@ def learn_part_weights(scores: Sequence[Scores], truth: Targets) -> NDArray[np.f
         The classes of these documents; the roots of class weights count.
     """
     stacked = logits(np.stack(scores))
-    equal = np.full(len(scores), _temperature(stacked.mean(axis=0), truth) / len(scores))
+    size = max(_temperature(some, truth) for some in (stacked.mean(axis=0), *stacked))
+    equal = np.full(len(scores), size / len(scores))
     weights = _shrunk_weights(stacked, truth, equal)
     kept = weights >= SMALLEST_WEIGHT * weights.sum()
     if not kept.all():
@@ -468,11 +470,12 @@ def tune_class_offset(scores: Scores, truth: Targets, training: Targets) -> NDAr
     log_frequency = output_offsets(np.log(totals) - np.log(totals).mean())
     if not np.allclose(balanced, balanced[0]):  # the user wants other weights
         return np.zeros_like(log_frequency)
-    winners = [best_class(scores + offset * log_frequency) for offset in OFFSETS]
+    offsets = sorted(OFFSETS, key=abs)  # of several that are as good, the smallest
+    winners = [best_class(scores + offset * log_frequency) for offset in offsets]
     best = int(np.argmax([_macro_f1(some, truth) for some in winners]))
     if not _gains(winners[best], best_class(scores), truth):
         return np.zeros_like(log_frequency)
-    return np.asarray(OFFSETS[best] * log_frequency)
+    return np.asarray(offsets[best] * log_frequency)
 
 
 def _macro_f1(winners: ClassNumbers, truth: Targets) -> float:
