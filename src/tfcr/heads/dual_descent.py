@@ -75,7 +75,7 @@ class _Descent(ABC):
     outputs_per_thread: int
 
     def __init__(
-        self, features: DenseFeatures | SparseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None
+        self, features: DenseFeatures | SparseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None = None
     ) -> None:
         self.features, self.signs, self.weights = features, signs, weights
         self.inverse = (0.5 / np.maximum(weights, 1e-20)).astype(np.float32)
@@ -134,7 +134,7 @@ class _DenseDescent(_Descent):
     max_ratio = 0.5
     outputs_per_thread = 1
 
-    def __init__(self, features: DenseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None) -> None:
+    def __init__(self, features: DenseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None = None) -> None:
         super().__init__(features, signs, weights, duals)
         self.matrix = features.matrix
         self.lengths = np.einsum("ij,ij->i", self.matrix, self.matrix)
@@ -156,7 +156,7 @@ class _SparseDescent(_Descent):
     max_ratio = np.inf
     outputs_per_thread = 16  # the outputs of a column share a cache line: fewer would take as long
 
-    def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None) -> None:
+    def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None = None) -> None:
         super().__init__(features, signs, weights, duals)
         matrix = features.matrix
         self.rows = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float32)
