@@ -396,7 +396,11 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             scheme=self.scheme,
             blocks=self.blocks,
             averaging=self.averaging,
-            plain=[PlainVectors.of(table, documents.vocabulary.words) for table in tables] if "plain" in rows else (),
+            plain=[
+                PlainVectors.of(table, documents.vocabulary.words, len(counts.classes))
+                for table in tables
+                if "plain" in rows
+            ],
         )
 
         @cache
