@@ -71,6 +71,11 @@ model = TfcrClassifier.from_preset("paper", embeddings=vectors).fit(texts, label
 print(int((model.predict(texts) == np.array(labels)).sum()))
 """
 
+WITH_PIECES = """
+model = TfcrClassifier(parts=["ngrams", "plain"], embeddings=vectors, C=1.0).fit(texts, labels)
+print(model.predict([*texts, "unseen words!"])[-1])
+"""
+
 
 def start(code: str, cache: Path) -> "subprocess.Popen[str]":
     environment = {**os.environ, "TFCR_CACHE": str(cache)}
@@ -94,6 +99,6 @@ def test_a_warm_cache_is_all_that_is_needed(tmp_path: Path) -> None:
     out, errors = start("-m|tfcr.cli|warmup", tmp_path).communicate(timeout=300)
     assert "stored in" in out
     assert "note: compiling fast code, which takes some seconds, and only the first time" in errors
-    out, errors = start(f"-c|{TRAIN}", tmp_path).communicate(timeout=300)
+    out, errors = start(f"-c|{TRAIN}{WITH_PIECES}", tmp_path).communicate(timeout=300)
     assert out
     assert errors == ""  # nothing was left to compile

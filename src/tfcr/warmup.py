@@ -26,6 +26,6 @@ def warm_up() -> None:
     model = TfcrClassifier.from_preset("paper", tokenizer="words", embeddings=vectors).fit(texts, labels)
     model.predict(texts)
     model.model_.score_counted(count_terms(texts))
-    TfcrClassifier(embeddings=vectors, C=1.0).fit(texts, labels).predict(texts)
+    TfcrClassifier(embeddings=vectors, C=1.0).fit(texts, labels).predict([*texts, "unseen!"])
     WeightedEmbeddingVectorizer(embeddings=vectors).fit_transform(texts, labels)
     last_row_end(np.frombuffer(b"a,b\n", np.uint8), ord(","), True)

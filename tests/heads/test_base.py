@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tests.heads.problems import as_documents
@@ -14,7 +15,7 @@ from tfcr.errors import InputError
 from tfcr.features.blocks import Block
 from tfcr.features.cross_fit import FoldBlocks
 from tfcr.features.matrix import DenseFeatures, Features, OnDemandFeatures
-from tfcr.heads import Examples, fit_head, make_targets, resolve_head
+from tfcr.heads import Examples, base, fit_head, make_targets, resolve_head
 from tfcr.heads.base import FittedHead, Problem, Solution, Targets
 
 
@@ -63,6 +64,15 @@ def test_targets_of_some_documents_keep_the_class_weights() -> None:
     assert targets.class_totals().tolist() == [1, 6, 3]
     assert some.class_totals().tolist() == [1, 4, 0]
     assert targets.n_outputs == 3
+
+
+def test_held_out_documents_weigh_by_the_root_of_their_class_weight() -> None:
+    targets = Targets(np.array([0, 1, 2, 1]), 3, np.array([1.0, 2.0, 3.0, 4.0]), np.array([4.0, 9.0, 0.0]))
+    np.testing.assert_allclose(targets.root_balanced_weights(), np.array([2, 6, 0, 12]) / 20)
+    balanced = make_targets(np.array([0] * 16 + [1] * 4), np.arange(2), np.ones(20), "balanced")
+    weights = balanced.root_balanced_weights()
+    assert weights.sum() == pytest.approx(1)
+    assert weights[:16].sum() == pytest.approx(2 * weights[16:].sum())  # four times as many, √4 times the weight
 
 
 def test_signs_and_weights_of_outputs() -> None:
@@ -239,3 +249,54 @@ def test_some_examples_are_documents_with_their_targets() -> None:
     some = examples.rows(np.array([2, 0]))
     assert some.documents.matrix.toarray().tolist() == [[1, 1, 0], [1, 0, 2]]
     assert some.targets.labels.tolist() == [2, 0]
+
+
+# several heads on one problem --------------------------------------------------------------------------------------
+
+
+def count_features(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that grows by the number of views whenever features are made."""
+    made: list[int] = []
+    make = base.features_of_views
+
+    def counted(documents: Any, blocks: Any, views: Any, *rest: Any) -> Any:
+        for features in make(documents, blocks, views, *rest):
+            made.append(features.features.shape[1])
+            yield features
+
+    monkeypatch.setattr(base, "features_of_views", counted)
+    return made
+
+
+def test_features_that_all_outputs_share_are_made_once_for_several_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = count_features(monkeypatch)
+    blocks, examples = own_blocks_of_three()
+    shared = Problem(examples, [replace(block, output=None) for block in blocks])
+    heads = [resolve_head(name, C=C) for name, C in (("svm", 0.1), ("svm", 10.0), ("ridge", 1.0))]
+    found = [shared.solve(head) for head in heads]
+    assert made == [6]  # 3 + 2 columns, and one of ones
+    for head, fitted in zip(heads, found, strict=True):
+        alone = fit_head(head, examples, shared.blocks)
+        np.testing.assert_allclose(fitted.coefficients, alone.coefficients, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(fitted.intercepts, alone.intercepts, rtol=1e-5, atol=1e-6)
+
+
+def test_features_of_several_views_are_made_for_each_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All at once would not fit: with a hundred classes there are a hundred views."""
+    made = count_features(monkeypatch)
+    blocks, examples = own_blocks_of_three()
+    problem = Problem(examples, blocks)
+    for count in (1, 2):
+        problem.solve(resolve_head("svm", C=1.0))
+        assert made == [4] * 3 * count
+
+
+def test_blocks_without_columns_give_intercepts_alone() -> None:
+    """A corpus in which no two documents share a character n-gram has a block without columns."""
+    _, examples = own_blocks_of_three()
+    empty = Block("(characters)", np.zeros(3, np.float32), sp.csr_array((3, 0), dtype=np.float32), "unit")
+    for name in ("svm", "lr"):
+        fitted = fit_head(resolve_head(name, C=1.0), examples, [empty])
+        assert fitted.coefficients.shape == (0, 3)
+        assert np.isfinite(fitted.intercepts).all()
+        assert fitted.intercepts[0] > fitted.intercepts[1]  # of more weight

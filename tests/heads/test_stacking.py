@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
@@ -181,6 +182,145 @@ def test_parts_that_all_mislead_count_the_same() -> None:
     right, none = learn_part_weights([-wrong, wrong * 2], targets(labels))
     assert none == 0
     assert right > 1  # though the mean of both misleads
+
+
+@pytest.mark.parametrize("n_documents", [3, 30, 3000])
+def test_part_weights_cost_their_distance_from_equal_ones(n_documents: int) -> None:
+    """The weights are where likelihood and the cost of half a document balance."""
+    random = np.random.default_rng(0)
+    truth = targets(np.arange(n_documents) % 3)
+    parts = [np.eye(3)[truth.labels] * size + random.normal(size=(n_documents, 3)) for size in (2.0, 0.5)]
+    found = learn_part_weights(parts, truth)
+    equal = max(own_temperature(part, truth) for part in [sum(parts) / 2, *parts]) / 2
+
+    def cost(weights: Sequence[float]) -> float:
+        distance = sum((weight / equal - 1) ** 2 for weight in weights)
+        return loss_of(weights, parts, truth) + 0.5 / n_documents * distance
+
+    least = cost(found.tolist())
+    for part in range(2):
+        for step in (-0.02, 0.02):
+            moved = found.copy()
+            moved[part] = max(moved[part] + step, 0)
+            assert cost(moved.tolist()) > least - 1e-6
+
+
+def loss_of(weights: Sequence[float], parts: Sequence[Any], truth: Targets) -> float:
+    """Return the mean negative log-likelihood, written out."""
+    summed = sum(weight * part for weight, part in zip(weights, parts, strict=True))
+    own = summed[np.arange(len(summed)), truth.labels]
+    return float(np.mean(np.log(np.exp(summed).sum(axis=1)) - own))
+
+
+def own_temperature(part: Any, truth: Targets) -> float:
+    """Return the factor that makes the true classes most likely, less a small penalty."""
+    cost = lambda factor: loss_of([factor], [part], truth) + 1e-3 * factor**2  # noqa: E731
+    return float(minimize_scalar(cost, bounds=(1e-3, 100), method="bounded", options={"xatol": 1e-6}).x)
+
+
+def test_few_documents_leave_part_weights_near_equal_and_many_do_not() -> None:
+    random = np.random.default_rng(0)
+
+    def ratio(n_documents: int) -> float:
+        labels = np.arange(n_documents) % 3
+        good = np.eye(3)[labels] * 2 + random.normal(size=(n_documents, 3))
+        weak = np.eye(3)[labels] * 0.3 + random.normal(size=(n_documents, 3))
+        strong, faint = learn_part_weights([good, weak], targets(labels))
+        return float(faint / strong)
+
+    assert ratio(3) > 0.7
+    assert ratio(20_000) == pytest.approx(0.15, abs=0.03)  # as the likelihood says: .3 / 2, with the same noise
+
+
+def test_a_part_with_almost_no_weight_is_dropped_and_the_rest_learned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    labels = np.arange(6_000) % 3
+    good, more = (np.eye(3)[labels] * 2 + random.normal(size=(6_000, 3)) for _ in range(2))
+    weak = np.eye(3)[labels] * 0.06 + random.normal(size=(6_000, 3))
+    truth = targets(labels)
+    monkeypatch.setattr(stacking, "SMALLEST_WEIGHT", 0.0)
+    kept = learn_part_weights([good, weak, more], truth)
+    assert 0.005 < kept[1] / kept.sum() < 0.02
+    monkeypatch.setattr(stacking, "SMALLEST_WEIGHT", 0.02)
+    dropped = learn_part_weights([good, weak, more], truth)
+    assert dropped[1] == 0
+    np.testing.assert_allclose(dropped[[0, 2]], learn_part_weights([good, more], truth), rtol=0.01)
+    assert (dropped[[0, 2]] != kept[[0, 2]]).all()
+
+
+@settings(max_examples=10)
+@given(st.floats(0.01, 100), st.integers(0, 9))
+def test_the_loss_of_a_head_does_not_depend_on_the_scale_of_its_scores(factor: float, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    truth = targets(np.arange(60) % 3)
+    scores = np.eye(3)[truth.labels] + random.normal(size=(60, 3))
+    scores /= scores.std()
+    best = min(loss_of([weight], [scores], truth) for weight in np.linspace(0, 5, 101))
+    assert least_loss(scores, truth) == pytest.approx(best, abs=2e-3)  # the penalty on the temperature is small
+    scaled = least_loss(scores * factor / (scores * factor).std(), truth)
+    assert scaled == pytest.approx(least_loss(scores, truth), abs=1e-5)
+
+
+# no worse than one part --------------------------------------------------------------------------------------------
+
+
+def decided(right: Sequence[bool], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.where(right, labels, (labels + 1) % 3)
+
+
+def test_a_gain_in_macro_f1_counts_beyond_one_standard_error() -> None:
+    labels = np.arange(60) % 3
+    truth = targets(labels)
+    none, all_right = decided([False] * 60, labels), decided([True] * 60, labels)
+    assert _gains(all_right, none, truth)
+    assert not _gains(none, all_right, truth)
+    assert not _gains(all_right, all_right, truth)
+    one = decided([True] * 9 + [False] * 51, labels)
+    assert _gains(one, none, truth)  # nine better, none worse: nine are three times the root of nine
+    other = decided([False] * 7 + [True] * 9 + [False] * 44, labels)
+    nine_and_seven = decided([True] * 7 + [False] * 53, labels)
+    assert _macro_f1(other, truth) > _macro_f1(nine_and_seven, truth)
+    assert not _gains(other, nine_and_seven, truth)  # nine better, seven worse: two are half the root of sixteen
+
+
+def scores_of(winners: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.eye(3)[winners] * 2.0 - 1
+
+
+def test_a_sum_worse_than_one_part_gives_way_to_it() -> None:
+    labels = np.arange(60) % 3
+    truth = targets(labels)
+    good, bad = scores_of(decided([True] * 55 + [False] * 5, labels)), scores_of(decided([False] * 60, labels))
+    given = np.array([1.0, 2.0])
+    one, none = not_worse_than_one(given, [good, bad], truth)
+    assert none == 0
+    assert one == pytest.approx(learn_part_weights([good], truth)[0], rel=0.05)  # the temperature it has alone
+    none, one = not_worse_than_one(given[::-1], [bad, good], truth)
+    assert (none, one > 0) == (0, True)
+    for kept in ([2.0, 1.0], [0.0, 3.0]):
+        weights = np.array(kept)
+        scores = [good, bad] if kept[0] else [bad, good]
+        assert not_worse_than_one(weights, scores, truth) is weights  # the sum decides as the better part
+    alone = np.array([0.5])
+    assert not_worse_than_one(alone, [bad], truth) is alone
+
+
+def test_a_part_better_by_chance_does_not_silence_the_others() -> None:
+    labels = np.arange(60) % 3
+    one = scores_of(decided([False] * 7 + [True] * 9 + [False] * 44, labels))
+    other = scores_of(decided([True] * 7 + [False] * 53, labels))
+    weights = np.array([1.0, 2.0])  # the sum decides as the second, which is worse by two documents
+    assert not_worse_than_one(weights, [one, other], targets(labels)) is weights
+
+
+def test_parts_that_the_guard_silences_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples, counts = corpus_examples()
+    parts = [word_part([HEADS["svm"](1.0)]), replace(word_part([HEADS["lr"](1.0)], uses_bigrams=True), name="bigrams")]
+    monkeypatch.setattr(stacking, "not_worse_than_one", lambda weights, scores, truth: np.array([0.0, 3.0]))
+    found = fit_parts(parts, examples, counts, max_memory=10**9)
+    assert found.part_weights == {"words": 0.0, "bigrams": 3.0}
+    assert len(found.blocks) == 1
+    assert found.uses_bigrams
 
 
 # picking a strength ------------------------------------------------------------------------------------------------
@@ -484,6 +624,27 @@ def test_the_offset_is_the_multiple_of_the_log_frequency_that_pays_most(monkeypa
     assert offset == pytest.approx(max(tried) * log_frequency)  # the smallest one in size that is enough
     monkeypatch.setattr(stacking, "_gains", lambda one, other, truth: False)
     assert tune_class_offset(scores, truth, truth).tolist() == [0]
+
+
+def test_an_offset_must_gain_more_than_a_standard_error() -> None:
+    """Many small sets of held-out documents: in some an offset seems to pay, by chance."""
+    by_chance = applied = 0
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        labels = np.repeat([0, 1, 2], [30, 15, 5])
+        truth = Targets(labels, 3, np.ones(50), 50 / (3 * np.bincount(labels)))
+        scores = 2 * np.eye(3)[labels] + random.normal(size=(50, 3))
+        log_frequency = np.log([30, 15, 5]) - np.log([30, 15, 5]).mean()
+        tried = [_macro_f1(best_class(scores + offset * log_frequency), truth) for offset in stacking.OFFSETS]
+        offsets = tune_class_offset(scores, truth, truth)
+        if offsets.any():
+            applied += 1
+            assert _macro_f1(best_class(scores + offsets), truth) == max(tried)
+            assert _gains(best_class(scores + offsets), best_class(scores), truth)
+        elif max(tried) > _macro_f1(best_class(scores), truth):
+            by_chance += 1
+    assert by_chance > 5
+    assert applied > 5
 
 
 def test_offsets_of_several_classes_add_up_to_zero() -> None:

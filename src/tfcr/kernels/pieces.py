@@ -48,7 +48,7 @@ def copy_edged(text: NDArray[np.uint8], at: Int, end: Int, buffer: NDArray[np.ui
     return n_characters + 1
 
 
-@inlined
+@compiled
 def find_piece(
     buffer: NDArray[np.uint8],
     start: Int,
@@ -57,7 +57,10 @@ def find_piece(
     arena: NDArray[np.uint8],
     offsets: NDArray[np.int64],
 ) -> Int:
-    """Return the number of the piece between two bytes of the buffer, -1 if there is none."""
+    """Return the number of the piece between two bytes of the buffer, -1 if there is none.
+
+    It is called, not inlined: in six places it took three times as long to compile, and was hardly faster.
+    """
     first, hashed = first_and_hash(buffer, start, end - start)
     return look_up(buffer, start, end - start, first, hashed, slots, arena, offsets)[0]
 

@@ -29,6 +29,8 @@ class PieceCutter:
 
     def cut(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Cut words given by their bytes and offsets, (n_words + 1,)."""
+        text = text.view()
+        text.setflags(write=False)  # compiled code is specialised to read-only arrays: not twice
         piece_starts = np.zeros(len(starts), np.int64)
         found: list[NDArray[np.int32]] = []
         word, done = 0, 0
