@@ -28,27 +28,6 @@ UNSEEN_SCORES = 4_000_000
 """Scores of such words that a model may hold: with many classes, it knows fewer words."""
 
 
-TYPICAL_LENGTH = 8.0
-"""Root mean square length of word vectors over tokens. Own blocks have a column of mass beside them, which must weigh
-the same whatever the scale of a file; from 6 to 12, results on six datasets were best or as good."""
-
-
-def typical_vectors(vectors: NDArray[np.float32], occurrences: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return word vectors, brought to their typical length.
-
-    Parameters
-    ----------
-    vectors
-        Zeros for a word that has none; float32 (n_words, dimensions).
-    occurrences
-        How often each word occurs; (n_words,).
-    """
-    squares = np.einsum("wd,wd->w", vectors, vectors, dtype=np.float64)
-    covered = float(occurrences[squares > 0].sum())
-    total = float(occurrences @ squares)
-    return vectors if not total else vectors * np.float32(TYPICAL_LENGTH * np.sqrt(covered / total))
-
-
 @dataclass(frozen=True)
 class CharacterNgrams:
     """The character n-grams of a vocabulary.
