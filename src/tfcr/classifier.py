@@ -19,7 +19,7 @@ from tfcr.errors import InputError, ModelError, look_up, shown
 from tfcr.features.blocks import check_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
-from tfcr.features.parts import PARTS, CharacterNgrams, NgramLimits, Part, PartSettings, PlainVectors, typical_vectors
+from tfcr.features.parts import PARTS, CharacterNgrams, NgramLimits, Part, PartSettings, PlainVectors
 from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, newton, resolve_head
 from tfcr.heads.stacking import PartToFit, fit_parts
 from tfcr.presets import PRESETS
@@ -394,12 +394,16 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             )
         rows = {name: PARTS[name] for name in self.parts if tables or not PARTS[name].needs_vectors}
         settings = PartSettings(
-            vectors=(typical_vectors(vectors_of_words(tables[0], counts), counts.word_occurrences) if tables else None),
+            vectors=(vectors_of_words(tables[0], counts) if tables else None),
             class_names=class_names(counts.classes),
             scheme=self.scheme,
             blocks=self.blocks,
             averaging=self.averaging,
-            plain=[PlainVectors.of(table, documents.vocabulary.words) for table in tables] if "plain" in rows else (),
+            plain=[
+                PlainVectors.of(table, documents.vocabulary.words, len(counts.classes))
+                for table in tables
+                if "plain" in rows
+            ],
         )
 
         @cache

@@ -159,9 +159,24 @@ def test_own_is_a_block_of_each_output_with_the_mean_and_its_mass() -> None:
     assert found[3].weights.dtype == np.float32
     assert found[3].vectors is found[0].vectors is VECTORS
     assert [block.weights.tolist() for block in found[4:]] == [[8, 0]] * 3
-    masses = [block.vectors.tolist() for block in found[4:] if isinstance(block.vectors, np.ndarray)]
-    assert masses == [[[1 / 8], [0]], [[2 / 8], [0]], [[5 / 8], [0]]]
+    length = np.sqrt(np.mean([np.square(vector).sum() for vector in VECTORS if vector.any()]))
+    masses = [block.vectors[:, 0] * 7 / length for block in found[4:] if isinstance(block.vectors, np.ndarray)]
+    np.testing.assert_allclose(masses, [[1 / 8, 0], [2 / 8, 0], [5 / 8, 0]], rtol=1e-6)
     assert [block.column_names() for block in found[2:5]] == [["z__0", "z__1"], ["(mean)__0", "(mean)__1"], ["x__mass"]]
+
+
+@pytest.mark.parametrize("scale", [0.01, 3.0])
+def test_the_scale_of_vectors_scales_all_columns_of_own_blocks(scale: float) -> None:
+    """So that it cancels where features are divided by one scale."""
+    weights = np.array([[1, 2, 5], [4, 0, 1]], np.float32)
+    known, documents = np.array([True, True]), counted([[1, 2], [3, 0]])
+    one, other = (
+        document_vectors(documents, make_blocks("own", weights, vectors, ["x", "y", "z"], "weights", known))
+        for vectors in (VECTORS, VECTORS * np.float32(scale))
+    )
+    np.testing.assert_allclose(other, one * scale, rtol=1e-5)
+    without = make_blocks("own", weights, np.zeros_like(VECTORS), ["x", "y", "z"], "weights", known)
+    assert np.isfinite(document_vectors(documents, without)).all()
 
 
 def test_two_classes_share_their_output_and_one_weight_has_no_mass() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tests.heads.problems import as_documents
 from tfcr.errors import InputError
@@ -129,17 +130,27 @@ class Recorder:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Features, list[int], Solution | None]] = []
+        self.duals: list[NDArray[np.float32] | None] = []
 
     def with_tolerance(self, tolerance: float) -> "Recorder":
         return self
 
     def solve(
-        self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
+        self,
+        features: Features,
+        targets: Targets,
+        outputs: Sequence[int],
+        start: Solution | None = None,
+        duals: NDArray[np.float32] | None = None,
     ) -> Solution:
         self.calls.append((features, list(outputs), start))
+        self.duals.append(duals)
         shape = features.shape[1] - 1, len(outputs)
         return Solution(
-            np.full(shape, float(len(self.calls))), np.full(len(outputs), 10.0 * len(self.calls)), "softmax"
+            np.full(shape, float(len(self.calls))),
+            np.full(len(outputs), 10.0 * len(self.calls)),
+            "softmax",
+            np.full((features.shape[0], len(outputs)), float(len(self.calls)), np.float32),
         )
 
 
@@ -153,6 +164,20 @@ def own_blocks_of_three() -> tuple[list[Block], Examples]:
     blocks.append(Block("(mean)", np.ones(3, np.float32), np.eye(3, dtype=np.float32)[:, :2], "sum"))
     targets = make_targets(np.array([0, 1, 2, 0]), np.arange(3), np.array([1.0, 1.0, 1.0, 2.0]), None)
     return blocks, Examples(as_documents(X), targets)
+
+
+def test_dual_variables_go_to_the_outputs_that_they_belong_to_and_come_back() -> None:
+    blocks, examples = own_blocks_of_three()
+    head = Recorder()
+    duals = np.arange(12, dtype=np.float32).reshape(4, 3)
+    found = Problem(examples, blocks).solve(head, duals=duals)
+    assert [some.tolist() for some in head.duals if some is not None] == [
+        duals[:, [output]].tolist() for output in range(3)
+    ]
+    assert found.duals is not None
+    assert found.duals.tolist() == [[1, 2, 3]] * 4
+    assert Problem(examples, blocks).solve(head).duals is not None
+    assert head.duals[-1] is None
 
 
 def test_each_output_is_fitted_on_the_blocks_that_it_sees() -> None:

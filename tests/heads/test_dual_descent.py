@@ -26,7 +26,7 @@ KINDS: dict[str, Callable[[NDArray[np.float32]], DenseFeatures | SparseFeatures]
 def test_the_descent_knows_how_far_it_is_from_the_optimum(C: float, kind: Any) -> None:
     features, _, targets = problem(4)
     signs, weights = targets.signs(range(4)), np.float32(C) * targets.one_vs_rest_weights(range(4))
-    coefficients, finished = descend(kind(features), signs, weights, tolerance=1e-4)
+    coefficients, finished, _ = descend(kind(features), signs, weights, tolerance=1e-4)
     found = objective("svm", C, features, targets, range(4), coefficients.astype(np.float64))
     nothing, nowhere = np.zeros_like(coefficients), np.zeros(4, np.bool_)
     optimum = newton.minimise(squared_hinge_loss, DenseFeatures(features), signs, weights, nothing, nowhere)
@@ -40,7 +40,7 @@ def test_threads_and_pieces_change_nothing(kind: Any, monkeypatch: pytest.Monkey
     features, _, targets = problem(4, n=60, columns=8)
     signs, weights = targets.signs(range(4)), targets.one_vs_rest_weights(range(4))
     monkeypatch.setattr(dual_descent, "n_threads", lambda: 1)
-    expected, finished = descend(kind(features), signs, weights, 1e-3)
+    expected, finished, _ = descend(kind(features), signs, weights, 1e-3)
     assert finished.all()
     assert expected.shape == (9, 4)
     assert expected.dtype == np.float32
@@ -96,7 +96,7 @@ def test_a_descent_that_stalls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
         return compute(descent)
 
     monkeypatch.setattr(dual_descent._Descent, "gaps", counted)
-    _, finished = descend(DenseFeatures(features), signs, weights, 1e-7)
+    _, finished, _ = descend(DenseFeatures(features), signs, weights, 1e-7)
     assert not finished.any()
     assert len(gaps) < dual_descent.MAX_GAPS
     gaps.clear()
@@ -107,13 +107,33 @@ def test_a_descent_that_stalls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(gaps) == 1
 
 
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_a_descent_begins_with_the_dual_variables_of_another(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    features, _, targets = problem(4, n=60, columns=8)
+    signs, weights = targets.signs(range(4)), targets.one_vs_rest_weights(range(4))
+    expected, _, duals = descend(kind(features), signs, weights, 1e-6)
+    np.testing.assert_allclose(features.T @ (signs * duals), expected, atol=1e-3)  # Σ sign · dual · x
+    epochs: list[int] = []
+    run = dual_descent._Descent.run_epoch
+
+    def counted(self: Any, pool: Any) -> None:
+        epochs.append(1)
+        run(self, pool)
+
+    monkeypatch.setattr(dual_descent._Descent, "run_epoch", counted)
+    again, finished, _ = descend(kind(features), signs, weights, 1e-3, duals)
+    assert finished.all()
+    assert len(epochs) == dual_descent.WARM_EPOCHS
+    np.testing.assert_allclose(again, expected, atol=1e-2)
+
+
 def test_documents_of_weight_zero_do_not_matter() -> None:
     features, _, targets = problem(2, n=60, columns=6)
     signs, weights = targets.signs([0]), targets.one_vs_rest_weights([0])
     weights[::3] = 0
     used = weights[:, 0] > 0
-    found, _ = descend(DenseFeatures(features), signs, weights, 1e-6)
-    expected, _ = descend(DenseFeatures(features[used]), signs[used], weights[used], 1e-6)
+    found, _, _ = descend(DenseFeatures(features), signs, weights, 1e-6)
+    expected, _, _ = descend(DenseFeatures(features[used]), signs[used], weights[used], 1e-6)
     np.testing.assert_allclose(found, expected, atol=1e-2)
 
 
@@ -153,7 +173,7 @@ def test_a_descent_goes_on_while_the_gap_halves(gaps: list[float], asked: int, m
     features, _, targets = problem(2, n=30, columns=6)
     left = list(gaps)
     monkeypatch.setattr(dual_descent._Descent, "gaps", lambda descent: np.array([left.pop(0)]))
-    _, finished = descend(DenseFeatures(features), targets.signs([0]), targets.one_vs_rest_weights([0]), 1e-4)
+    _, finished, _ = descend(DenseFeatures(features), targets.signs([0]), targets.one_vs_rest_weights([0]), 1e-4)
     assert len(gaps) - len(left) == asked
     assert finished.tolist() == [gaps[-1] < 1e-4]
 

@@ -673,9 +673,9 @@ def test_the_start_and_the_seed_reach_the_fit_of_each_part(monkeypatch: pytest.M
     starts: list[Any] = []
     splits: list[tuple[Any, int]] = []
 
-    def solved(self: Problem, head: Any, start: Any = None) -> FittedHead:
+    def solved(self: Problem, head: Any, start: Any = None, duals: Any = None) -> FittedHead:
         starts.append(start)
-        return solve(self, head, start)
+        return solve(self, head, start, duals)
 
     def crossed(make: Any, blocks: Any, documents: Any, labels: Any, weights: Any, n_folds: int, seed: int) -> Any:
         splits.append((blocks, seed))

@@ -24,27 +24,8 @@ AFFIXES_OF_NGRAMS = 0.25
 """About what fraction of a word's n-grams is at its edges."""
 UNSEEN_WORDS = 100_000
 """Words of a vector file, the most frequent ones, that a model knows though training did not see them."""
-
-
-TYPICAL_LENGTH = 8.0
-"""Root mean square length of word vectors over tokens. Own blocks have a column of mass beside them, which must weigh
-the same whatever the scale of a file; from 6 to 12, results on six datasets were best or as good."""
-
-
-def typical_vectors(vectors: NDArray[np.float32], occurrences: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return word vectors, brought to their typical length.
-
-    Parameters
-    ----------
-    vectors
-        Zeros for a word that has none; float32 (n_words, dimensions).
-    occurrences
-        How often each word occurs; (n_words,).
-    """
-    squares = np.einsum("wd,wd->w", vectors, vectors, dtype=np.float64)
-    covered = float(occurrences[squares > 0].sum())
-    total = float(occurrences @ squares)
-    return vectors if not total else vectors * np.float32(TYPICAL_LENGTH * np.sqrt(covered / total))
+UNSEEN_SCORES = 4_000_000
+"""Scores of such words that a model may hold: with many classes, it knows fewer words."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +99,14 @@ class PlainVectors:
     piece_vectors: NDArray[np.float32]
 
     @classmethod
-    def of(cls, embeddings: Embeddings, words: Sequence[str]) -> "PlainVectors":
-        """Return the vectors of some words."""
-        pieces, piece_vectors = embeddings.pieces(UNSEEN_WORDS)
+    def of(cls, embeddings: Embeddings, words: Sequence[str], n_classes: int) -> "PlainVectors":
+        """Return the vectors of the words of training, and pieces for those of new texts."""
+        pieces, piece_vectors = embeddings.pieces(min(UNSEEN_WORDS, UNSEEN_SCORES // n_classes))
         if embeddings.segmentation is None:
-            vectors = embeddings.of_words(words)
-            return cls(vectors, np.linalg.norm(vectors, axis=1), pieces, piece_vectors)
+            vectors, seen = embeddings.of_words(words), {f" {word} " for word in words}
+            unseen = np.array([number for number, name in enumerate(pieces.names) if name not in seen], np.int64)
+            lengths = np.linalg.norm(vectors, axis=1)
+            return cls(vectors, lengths, pieces.take(unseen), piece_vectors[unseen])
         cut = pieces.matrix(words)
         squares = np.einsum("pd,pd->p", piece_vectors, piece_vectors)
         return cls(cut @ piece_vectors, np.sqrt(cut @ squares), pieces, piece_vectors)

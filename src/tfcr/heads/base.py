@@ -138,11 +138,15 @@ class Examples(NamedTuple):
 
 @dataclass(frozen=True)
 class Solution:
-    """Coefficients (n_columns, n_outputs) and intercepts (n_outputs,) of linear scores; `link` is a name of LINKS."""
+    """Coefficients (n_columns, n_outputs) and intercepts (n_outputs,) of linear scores; `link` is a name of LINKS.
+
+    `duals` are the dual variables of the documents, if the head has any; float32 (n_documents, n_outputs).
+    """
 
     coefficients: NDArray[np.float64]
     intercepts: NDArray[np.float64]
     link: str
+    duals: NDArray[np.float32] | None = None
 
 
 class Head(Protocol):
@@ -157,9 +161,14 @@ class Head(Protocol):
         """Whether it can learn from sparse features with as many columns as there are terms."""
 
     def solve(
-        self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
+        self,
+        features: Features,
+        targets: Targets,
+        outputs: Sequence[int],
+        start: Solution | None = None,
+        duals: NDArray[np.float32] | None = None,
     ) -> Solution:
-        """Fit these outputs; `start` is the solution of a similar problem, if one is known."""
+        """Fit these outputs; `start` is the solution of a similar problem, or `duals` its dual variables, if known."""
 
     def with_tolerance(self, tolerance: float) -> "Head":
         """Return the same head with another tolerance of its solver, or itself if it has none."""
@@ -179,12 +188,15 @@ class FittedHead:
         The mean of each column over the training documents, without empty blocks; float64 (n_columns,).
     link
         A name of LINKS.
+    duals
+        The dual variables of the training documents, if the head has any; float32 (n_documents, n_outputs).
     """
 
     coefficients: NDArray[np.float64]
     intercepts: NDArray[np.float64]
     means: NDArray[np.float64]
     link: str
+    duals: NDArray[np.float32] | None = None
 
 
 def fit_head(
@@ -230,23 +242,29 @@ class Problem:
     max_memory: int | None = None
     fold_blocks: Sequence[FoldBlocks] = ()
 
-    def solve(self, head: Head, start: FittedHead | None = None) -> FittedHead:
-        """Fit a head; see `fit_head`."""
+    def solve(
+        self, head: Head, start: FittedHead | None = None, duals: NDArray[np.float32] | None = None
+    ) -> FittedHead:
+        """Fit a head; see `fit_head`. `duals` are dual variables to begin with; (n_documents, n_outputs)."""
         targets = self.examples.targets
         means, intercepts = np.zeros(self._n_columns), np.zeros(targets.n_outputs)
         coefficients = np.zeros((self._n_columns, targets.n_outputs))
         if start is not None and start.coefficients.shape != coefficients.shape:
             start = None
+        found = []
         for (outputs, seen), scaled in zip(self._views, self._features(), strict=True):
             columns = _columns_of(self.blocks, seen)
             place = np.ix_(columns, np.array(outputs))
             known = None if start is None else _scaled_start(start, place, outputs, scaled.scale)
-            solution = head.solve(scaled.features, targets, outputs, known)
+            solution = head.solve(
+                scaled.features, targets, outputs, known, None if duals is None else duals[:, outputs]
+            )
             _check_finite(solution)
+            found.append(solution.duals)
             coefficients[place] = solution.coefficients / scaled.scale
             intercepts[outputs] = solution.intercepts
             means[columns] = scaled.means
-        return FittedHead(coefficients, intercepts, means, solution.link)
+        return FittedHead(coefficients, intercepts, means, solution.link, _side_by_side(found))
 
     @cached_property
     def _n_columns(self) -> int:
@@ -275,6 +293,11 @@ class Problem:
         seen_blocks = [seen for _, seen in self._views]
         documents, weights = self.examples.documents, self.examples.targets.sample_weight
         return features_of_views(documents, self.blocks, seen_blocks, weights, limit, self.fold_blocks)
+
+
+def _side_by_side(duals: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32] | None:
+    known = [some for some in duals if some is not None]
+    return np.concatenate(known, axis=1) if len(known) == len(duals) else None
 
 
 def _check_finite(solution: Solution) -> None:

@@ -20,31 +20,43 @@ Matrix = NDArray[np.float32]
 
 EPOCHS = 5
 """Passes over the documents between two computations of the gap."""
+WARM_EPOCHS = 3
+"""The same if it begins close to the optimum."""
 MAX_GAPS = 20
 OPERATIONS = 100_000_000
 """Multiplications in one call of compiled code: few enough for Ctrl-C to act soon, enough to be worth a call."""
 
 
 def descend(
-    features: DenseFeatures | SparseFeatures, signs: Matrix, weights: Matrix, tolerance: float
-) -> tuple[Matrix, NDArray[np.bool_]]:
-    """Return coefficients (n_columns, n_outputs), and which outputs have converged to `tolerance`."""
+    features: DenseFeatures | SparseFeatures,
+    signs: Matrix,
+    weights: Matrix,
+    tolerance: float,
+    duals: Matrix | None = None,
+) -> tuple[Matrix, NDArray[np.bool_], Matrix]:
+    """Minimise, beginning with the dual variables of a similar problem, if known; (n_documents, n_outputs).
+
+    Returns
+    -------
+    coefficients, finished, duals
+        Coefficients (n_columns, n_outputs), which outputs have converged to `tolerance`, and the dual variables.
+    """
     descent = (
-        _SparseDescent(features, signs, weights)
+        _SparseDescent(features, signs, weights, duals)
         if isinstance(features, SparseFeatures)
-        else _DenseDescent(features, signs, weights)
+        else _DenseDescent(features, signs, weights, duals)
     )
     gaps = np.ones(signs.shape[1])
     with one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:  # idle BLAS threads would take time from ours
         for _ in range(MAX_GAPS):
-            for _ in range(EPOCHS):
+            for _ in range(EPOCHS if duals is None else WARM_EPOCHS):
                 descent.run_epoch(pool)
             before, gaps = gaps, descent.gaps()
             unfinished = ~(gaps <= tolerance)  # NaN has not converged
             if not unfinished.any() or np.median(gaps[unfinished] / before[unfinished]) > descent.max_ratio:
                 break
             descent.reactivate(unfinished)
-    return descent.coefficients(), ~unfinished
+    return descent.coefficients(), ~unfinished, descent.duals
 
 
 class _Descent(ABC):
@@ -62,10 +74,12 @@ class _Descent(ABC):
     max_ratio: float
     outputs_per_thread: int
 
-    def __init__(self, features: DenseFeatures | SparseFeatures, signs: Matrix, weights: Matrix) -> None:
+    def __init__(
+        self, features: DenseFeatures | SparseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None = None
+    ) -> None:
         self.features, self.signs, self.weights = features, signs, weights
         self.inverse = (0.5 / np.maximum(weights, 1e-20)).astype(np.float32)
-        self.duals = np.zeros(signs.shape, np.float32)
+        self.duals = np.zeros(signs.shape, np.float32) if duals is None else np.array(duals, np.float32, order="C")
         self.active = np.ones(signs.shape, np.bool_)
         self.limits = np.full(signs.shape[1], np.inf, np.float32)
         self.random = np.random.default_rng(0)
@@ -79,6 +93,12 @@ class _Descent(ABC):
     @abstractmethod
     def coefficients(self) -> Matrix:
         """Return the coefficients; (n_columns, n_outputs)."""
+
+    def begin(self) -> Matrix:
+        """Return the coefficients that belong to the dual variables: Σ_i sign_i · dual_i · x_i."""
+        if not self.duals.any():
+            return np.zeros((self.features.shape[1], self.signs.shape[1]), np.float32)
+        return self.features.transposed_times(self.signs * self.duals)
 
     def run_epoch(self, pool: ThreadPoolExecutor) -> None:
         """Visit all documents once, in random order; each thread has some of the outputs."""
@@ -114,11 +134,11 @@ class _DenseDescent(_Descent):
     max_ratio = 0.5
     outputs_per_thread = 1
 
-    def __init__(self, features: DenseFeatures, signs: Matrix, weights: Matrix) -> None:
-        super().__init__(features, signs, weights)
+    def __init__(self, features: DenseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None = None) -> None:
+        super().__init__(features, signs, weights, duals)
         self.matrix = features.matrix
         self.lengths = np.einsum("ij,ij->i", self.matrix, self.matrix)
-        self.planes = np.zeros((signs.shape[1], self.matrix.shape[1]), np.float32)
+        self.planes = np.ascontiguousarray(self.begin().T)
 
     def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
         descend_once(
@@ -136,12 +156,13 @@ class _SparseDescent(_Descent):
     max_ratio = np.inf
     outputs_per_thread = 16  # the outputs of a column share a cache line: fewer would take as long
 
-    def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix) -> None:
-        super().__init__(features, signs, weights)
+    def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None = None) -> None:
+        super().__init__(features, signs, weights, duals)
         matrix = features.matrix
         self.rows = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float32)
         self.lengths = np.asarray(squared(matrix).sum(axis=1), np.float32)
-        self.parts = [np.zeros((matrix.shape[1], last - first), np.float32) for first, last in self.bounds]
+        begin = self.begin()
+        self.parts = [np.ascontiguousarray(begin[:, first:last]) for first, last in self.bounds]
 
     def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
         descend_sparse_once(

@@ -107,15 +107,21 @@ class NewtonHead:
         return replace(self, tolerance=tolerance)
 
     def solve(
-        self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
+        self,
+        features: Features,
+        targets: Targets,
+        outputs: Sequence[int],
+        start: Solution | None = None,
+        duals: NDArray[np.float32] | None = None,
     ) -> Solution:
         """Fit the outputs."""
         signs = targets.signs(outputs)
         weights = np.float32(self.C) * targets.one_vs_rest_weights(outputs)
         largest = _check_weights(weights)
         if start is None:
-            begin, finished = self._first_guess(features, signs, weights, targets.n_outputs)
+            begin, finished, duals = self._first_guess(features, signs, weights, targets.n_outputs, duals)
         else:
+            duals = None
             begin = np.vstack([start.coefficients, start.intercepts]).astype(np.float32)
             finished = np.zeros(len(outputs), np.bool_)
         if largest > MAX_SINGLE:
@@ -125,12 +131,12 @@ class NewtonHead:
                 begin.astype(np.float64),
             )
         solution = minimise(self.loss, features, signs, weights, begin, finished, self.tolerance).astype(np.float64)
-        return Solution(solution[:-1], solution[-1], self.link)
+        return Solution(solution[:-1], solution[-1], self.link, duals)
 
     def _first_guess(
-        self, features: Features, signs: Matrix, weights: Matrix, of_outputs: int
-    ) -> tuple[Matrix, NDArray[np.bool_]]:
-        """Return coefficients to start from, and which outputs have converged already.
+        self, features: Features, signs: Matrix, weights: Matrix, of_outputs: int, duals: NDArray[np.float32] | None
+    ) -> tuple[Matrix, NDArray[np.bool_], NDArray[np.float32] | None]:
+        """Return coefficients to start from, which outputs have converged already, and the dual variables, if any.
 
         These outputs are some of the `of_outputs` that will be fitted in all.
         """
@@ -142,8 +148,8 @@ class NewtonHead:
         ):
             from tfcr.heads.dual_descent import descend  # noqa: PLC0415 - numba loads slowly
 
-            return descend(features, signs, weights, self.tolerance)
-        return np.zeros((features.shape[1], n_outputs), np.float32), np.zeros(n_outputs, np.bool_)
+            return descend(features, signs, weights, self.tolerance, duals)
+        return np.zeros((features.shape[1], n_outputs), np.float32), np.zeros(n_outputs, np.bool_), None
 
 
 def _check_weights(weights: Matrix) -> float:

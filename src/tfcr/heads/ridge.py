@@ -34,7 +34,12 @@ class RidgeHead:
         return self
 
     def solve(
-        self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
+        self,
+        features: Features,
+        targets: Targets,
+        outputs: Sequence[int],
+        start: Solution | None = None,
+        duals: NDArray[np.float32] | None = None,
     ) -> Solution:
         """Fit the outputs at the strength with the least leave-one-out error; `start` is not used."""
         weights: NDArray[Any] = targets.document_weights()

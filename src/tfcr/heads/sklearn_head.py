@@ -30,7 +30,12 @@ class SklearnHead:
         self.random_state = random_state
 
     def solve(
-        self, features: Features, targets: Targets, outputs: Sequence[int], start: Solution | None = None
+        self,
+        features: Features,
+        targets: Targets,
+        outputs: Sequence[int],
+        start: Solution | None = None,
+        duals: NDArray[np.float32] | None = None,
     ) -> Solution:
         """Fit a clone, on all classes together or on one against the rest; `start` is not used."""
         together = len(outputs) == targets.n_outputs

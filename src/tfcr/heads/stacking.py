@@ -8,7 +8,7 @@ thousand documents are enough.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -170,13 +170,19 @@ class _PartFit:
     max_memory: int
     seed: int
 
+    @cached_property
+    def last(self) -> "_LastDuals":
+        """Where the next fit begins."""
+        return _LastDuals(len(self.examples.documents))
+
     def blocks(self, counts: ClassCounts) -> list[Block]:
         """Return the blocks that all documents give."""
         return self.part.make_blocks(self.examples.documents, lambda: counts)
 
     def fit(self, head: Head, blocks: Sequence[Block], start: FittedHead | None = None) -> FittedHead:
         """Fit a head on all documents."""
-        return self.problem(blocks).solve(head, start)
+        duals = self.last.of(np.arange(len(self.examples.documents))) if start is None else None
+        return self.problem(blocks).solve(head, start, duals)
 
     def problem(self, blocks: Sequence[Block]) -> Problem:
         """Return what heads are fitted on, cross-fitted if the part says so."""
@@ -193,23 +199,47 @@ class _PartFit:
 
     def without(self, fold: NDArray[np.int64]) -> "_Fold":
         """Return the part without the documents of a fold, to be fitted and to score these."""
-        rest = self.examples.rows(np.setdiff1d(np.arange(len(self.examples.documents)), fold))
+        rows = np.setdiff1d(np.arange(len(self.examples.documents)), fold)
+        rest = self.examples.rows(rows)
         targets = rest.targets
         blocks = make_blocks_from(self.part.make_blocks, rest.documents, targets.labels, targets.sample_weight)
         problem = _PartFit(self.part, rest, self.max_memory, self.seed).problem(blocks)
-        return _Fold(problem, self.examples.documents.rows(fold))
+        return _Fold(problem, self.examples.documents.rows(fold), rows, self.last)
+
+
+class _LastDuals:
+    """The dual variables of a part's last fit, where the next one begins: most of its documents are the same."""
+
+    def __init__(self, n_documents: int) -> None:
+        self.n_documents = n_documents
+        self.duals: NDArray[np.float32] | None = None
+
+    def of(self, rows: NDArray[np.int64]) -> NDArray[np.float32] | None:
+        """Return those of some documents, 0 for one that was never fitted; None if nothing was fitted yet."""
+        return None if self.duals is None else self.duals[rows]
+
+    def remember(self, rows: NDArray[np.int64], duals: NDArray[np.float32] | None) -> None:
+        """Keep those of the documents that were fitted."""
+        if duals is None:
+            return
+        if self.duals is None:
+            self.duals = np.zeros((self.n_documents, duals.shape[1]), np.float32)
+        self.duals[rows] = duals
 
 
 @dataclass(frozen=True)
 class _Fold:
-    """The documents of a fold, and the problem that the others make."""
+    """The documents of a fold, and the problem that the others, `rows`, make."""
 
     problem: Problem
     held_out: CountedDocuments
+    rows: NDArray[np.int64]
+    last: "_LastDuals"
 
     def scores(self, head: Head) -> Scores:
         """Fit a head without the fold, and return the scores of its documents; (n_documents, n_outputs)."""
-        fitted = self.problem.solve(head)
+        fitted = self.problem.solve(head, duals=self.last.of(self.rows))
+        self.last.remember(self.rows, fitted.duals)
         return score_blocks(self.held_out, self.problem.blocks, fitted.coefficients, fitted.means, fitted.intercepts)
 
 
