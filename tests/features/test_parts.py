@@ -25,7 +25,6 @@ from tfcr.features.parts import (
     NgramLimits,
     PartSettings,
     PlainVectors,
-    typical_vectors,
 )
 from tfcr.text.documents import CountedDocuments, count_terms
 from tfcr.text.pieces import Pieces, affixes_of, ngrams_of
@@ -136,7 +135,7 @@ def test_every_part_says_what_it_needs(name: str) -> None:
     counts = ClassCounts.from_documents(documents.only_words(), numbers)
     vectors = np.ones((documents.vocabulary.n_words, 2), np.float32) if part.needs_vectors else None
     table = Embeddings.from_arrays(documents.vocabulary.words, np.ones((documents.vocabulary.n_words, 2)))
-    plain = [PlainVectors.of(table, documents.vocabulary.words)] if part.needs_vectors else []
+    plain = [PlainVectors.of(table, documents.vocabulary.words, 3)] if part.needs_vectors else []
     ngrams = CharacterNgrams.of(documents, 3, part.ngrams) if part.ngrams else None
     asked: list[int] = []
 
@@ -355,12 +354,12 @@ def test_plain_vectors_are_added_up_to_unit_length(seed: int) -> None:
         vector = of_word.get(word, np.zeros(3))
         return vector, float(vector @ vector)
 
-    [block] = PARTS["plain"].block_maker(settings(plain=[PlainVectors.of(table, words)]))(documents, no_counts)
+    [block] = PARTS["plain"].block_maker(settings(plain=[PlainVectors.of(table, words, 3)]))(documents, no_counts)
     expected = naive_plain(documents, vector_of, 3)
     np.testing.assert_allclose(document_vectors(documents, [block]), expected, rtol=1e-5, atol=1e-6)
     assert (block.name, block.averaging, block.output) == ("(plain)", "unit", None)
     assert block.pieces is not None
-    assert block.pieces.pieces.names == [f" {word} " for word in [*known, "more"]]
+    assert block.pieces.pieces.names == [" more "]  # the others are words of the table
     assert block.pieces.pieces.segmentation == "whole"
 
 
@@ -381,7 +380,7 @@ def test_plain_sub_words_are_added_up(segmentation: str, seed: int) -> None:
     assert any(
         len(set(found)) < len(found) for found in map(Pieces(names, segmentation).of_word, words)
     )  # a piece twice
-    [block] = PARTS["plain"].block_maker(settings(plain=[PlainVectors.of(table, words)]))(documents, no_counts)
+    [block] = PARTS["plain"].block_maker(settings(plain=[PlainVectors.of(table, words, 3)]))(documents, no_counts)
     expected = naive_plain(documents, vector_of, 3)
     np.testing.assert_allclose(document_vectors(documents, [block]), expected, rtol=1e-5, atol=1e-6)
 
@@ -390,7 +389,7 @@ def test_each_kind_of_plain_vectors_is_a_block() -> None:
     documents = count_terms(["a b", "b"])
     one = Embeddings.from_arrays(["a"], [[3.0, 4.0]])
     two = Embeddings.from_arrays(["b", " "], [[2.0], [1.0]], segmentation="longest")
-    plain = [PlainVectors.of(table, documents.vocabulary.words) for table in (one, two)]
+    plain = [PlainVectors.of(table, documents.vocabulary.words, 3) for table in (one, two)]
     first, second = PARTS["plain"].block_maker(settings(plain=plain))(documents, no_counts)
     assert first.weights.tolist() == [5, 0]
     np.testing.assert_allclose(first.vectors, [[0.6, 0.8], [0, 0]], rtol=1e-6)  # type: ignore[arg-type]
@@ -398,28 +397,26 @@ def test_each_kind_of_plain_vectors_is_a_block() -> None:
     np.testing.assert_allclose(second.vectors, [[1], [3 / math.sqrt(5)]], rtol=1e-6)  # type: ignore[arg-type]
 
 
-def test_a_model_keeps_as_many_unseen_words_as_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "UNSEEN_WORDS", 2)
-    table = Embeddings.from_arrays(["frequent", "often", "rare"], np.eye(3))
-    found = PlainVectors.of(table, ["rare"])
-    assert found.pieces.names == [" frequent ", " often "]
-    assert found.vectors.tolist() == [[0, 0, 1]]  # training saw it: its vector is used
+def test_a_model_keeps_as_many_unseen_words_as_the_limits_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Embeddings.from_arrays(["frequent", "seen", "often", "rare"], np.eye(4))
+
+    def pieces(n_classes: int) -> Sequence[str]:
+        found = PlainVectors.of(table, ["rare", "seen"], n_classes)
+        assert found.vectors.tolist() == [[0, 0, 0, 1], [0, 1, 0, 0]]  # training saw both: their vectors are used
+        np.testing.assert_array_equal(found.piece_vectors, [table[name.strip()] for name in found.pieces.names])
+        return found.pieces.names
+
+    assert pieces(2) == [" frequent ", " often "]
+    monkeypatch.setattr(parts, "UNSEEN_SCORES", 6)
+    assert pieces(2) == [" frequent ", " often "]  # of the first three
+    assert pieces(3) == [" frequent "]
+    monkeypatch.setattr(parts, "UNSEEN_WORDS", 1)
+    assert pieces(2) == [" frequent "]
     sub_words = Embeddings.from_arrays(["a", "b", "c"], np.eye(3), segmentation="longest")
-    assert len(PlainVectors.of(sub_words, []).pieces) == 3
+    assert len(PlainVectors.of(sub_words, [], 9).pieces) == 3  # all: a word may hold any
 
 
 # the scale of vectors ----------------------------------------------------------------------------------------------
-
-
-def test_vectors_are_brought_to_a_typical_length() -> None:
-    """Root mean square over tokens that have a vector: (3 · 3² + 1 · 4²) / 4 = 43 / 4."""
-    vectors = np.array([[3, 0], [0, 4], [0, 0]], np.float32)
-    found = typical_vectors(vectors, np.array([3.0, 1.0, 96.0]))
-    np.testing.assert_allclose(found, vectors * parts.TYPICAL_LENGTH / math.sqrt(43 / 4), rtol=1e-6)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(typical_vectors(vectors * 1000, np.array([3.0, 1.0, 96.0])), found, rtol=1e-6)
-    nothing = np.zeros((3, 2), np.float32)
-    assert typical_vectors(nothing, np.ones(3)) is nothing
 
 
 @pytest.mark.parametrize("blocks", ["own", "all"])
