@@ -3,19 +3,24 @@
 import json
 from pathlib import Path
 
+import numpy as np
+
 from tests.conftest import plain_classifier, random_corpus, random_vectors
+from tfcr import Embeddings
 from tfcr.trained.format import SCHEMA
 
 
 def main() -> None:
     corpus = random_corpus(30)
-    parts = ("words", "bigrams", "vectors")
-    model = plain_classifier(parts=parts, embeddings=random_vectors(corpus, 2), blocks="own")
-    model.fit(corpus.texts, corpus.labels)
+    seen = random_vectors(corpus, 2)
+    vectors = Embeddings.from_arrays([*seen.words, "unseen", "another"], np.concatenate([seen.vectors, np.eye(2)]))
+    parts = ("ngrams", "vectors", "plain")
+    model = plain_classifier(parts=parts, embeddings=vectors, blocks="own").fit(corpus.texts, corpus.labels)
+    assert all(model.part_weights_.values())
     folder = Path(__file__).parent / "models" / f"schema-{SCHEMA}"
     model.save(folder)
     (folder / ".lock").unlink()
-    texts = [*corpus.texts[:3], "", "unknown"]
+    texts = [*corpus.texts[:3], "", "unknown", "unseen w0_99", "common1, uncommon w1_2w2_1 another"]
     expected = {"texts": texts, "scores": model.decision_function(texts).tolist()}
     folder.with_name(f"{folder.name}.json").write_text(json.dumps(expected, indent=1) + "\n", "utf-8")
 

@@ -262,8 +262,8 @@ def test_the_example_of_weight_and_vector() -> None:
     go, od = 1.0, math.log(4 / 3) + 1
     np.testing.assert_allclose(block.weights, [go, math.hypot(go, od)], rtol=1e-6)
     assert sp.issparse(block.vectors)
-    expected = [[1, 0], [go / math.hypot(go, od), od / math.hypot(go, od)]]
-    np.testing.assert_allclose(block.vectors.toarray(), expected, rtol=1e-6)  # type: ignore[union-attr]
+    expected = np.array([[1, 0], [go / math.hypot(go, od), od / math.hypot(go, od)]])
+    np.testing.assert_allclose(sp.csr_array(block.vectors).toarray(), expected, rtol=1e-6)
 
 
 def test_how_many_ngrams_are_used_depends_on_the_work() -> None:

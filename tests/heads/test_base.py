@@ -14,7 +14,7 @@ from tests.heads.problems import as_documents
 from tfcr.errors import InputError
 from tfcr.features.blocks import Block
 from tfcr.features.cross_fit import FoldBlocks
-from tfcr.features.matrix import DenseFeatures, Features, OnDemandFeatures
+from tfcr.features.matrix import DenseFeatures, Features, OnDemandFeatures, features_of_views
 from tfcr.heads import Examples, base, fit_head, make_targets, resolve_head
 from tfcr.heads.base import FittedHead, Problem, Solution, Targets
 
@@ -257,10 +257,9 @@ def test_some_examples_are_documents_with_their_targets() -> None:
 def count_features(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that grows by the number of views whenever features are made."""
     made: list[int] = []
-    make = base.features_of_views
 
     def counted(documents: Any, blocks: Any, views: Any, *rest: Any) -> Any:
-        for features in make(documents, blocks, views, *rest):
+        for features in features_of_views(documents, blocks, views, *rest):
             made.append(features.features.shape[1])
             yield features
 
@@ -294,7 +293,7 @@ def test_features_of_several_views_are_made_for_each_head(monkeypatch: pytest.Mo
 def test_blocks_without_columns_give_intercepts_alone() -> None:
     """A corpus in which no two documents share a character n-gram has a block without columns."""
     _, examples = own_blocks_of_three()
-    empty = Block("(characters)", np.zeros(3, np.float32), sp.csr_array((3, 0), dtype=np.float32), "unit")
+    empty = Block("(characters)", np.zeros(3, np.float32), sp.csr_array(np.zeros((3, 0), np.float32)), "unit")
     for name in ("svm", "lr"):
         fitted = fit_head(resolve_head(name, C=1.0), examples, [empty])
         assert fitted.coefficients.shape == (0, 3)

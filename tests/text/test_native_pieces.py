@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tfcr.system.native import MAX_PIECES, cut_some
 from tfcr.system.packed_strings import encode_words
 from tfcr.text import native_pieces, pieces
 from tfcr.text.native_pieces import PieceCutter, cut_words, find_frequent
@@ -63,9 +64,8 @@ def test_compiled_code_goes_on_where_its_room_was_full(segmentation: str, monkey
     random = np.random.default_rng(0)
     words = ["".join(random.choice(list("abc"), random.integers(0, 9))) for _ in range(100)]
     cutter = Pieces(made_of(words, [], random), segmentation)
-    monkeypatch.setattr(native_pieces, "ENTRIES", native_pieces.MAX_PIECES)  # room for a word at least
+    monkeypatch.setattr(native_pieces, "ENTRIES", MAX_PIECES)  # room for a word at least
     calls: list[int] = []
-    cut_some = native_pieces.cut_some
 
     def counted(*given: Any) -> int:
         calls.append(1)
@@ -88,11 +88,11 @@ def test_bytes_that_may_be_written_need_no_code_of_their_own() -> None:
     text, offsets = encode_words(["ab", "b"])
     cutter = PieceCutter(Pieces(["b", "a"], "longest"))
     cutter.cut(text, offsets)
-    before = len(native_pieces.cut_some.signatures)  # type: ignore[attr-defined]
+    before = len(cut_some.signatures)  # type: ignore[attr-defined]
     mine = text.copy()
     numbers, starts = cutter.cut(mine, offsets)
     assert (numbers.tolist(), starts.tolist()) == ([1, 0, 0], [0, 2, 3])
-    assert len(native_pieces.cut_some.signatures) == before  # type: ignore[attr-defined]
+    assert len(cut_some.signatures) == before  # type: ignore[attr-defined]
     assert mine.flags.writeable
 
 
@@ -138,6 +138,6 @@ def test_frequent_ngrams_of_words_that_fill_the_room_several_times(seed: int) ->
     words = ["".join(random.choice(list("abcé"), random.integers(0, 9))) for _ in range(200)]
     frequencies = random.integers(0, 4, len(words))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native_pieces, "ENTRIES", 2 * native_pieces.MAX_PIECES)
+        patch.setattr(native_pieces, "ENTRIES", 2 * MAX_PIECES)
         found = find_frequent(words, frequencies, 3, "ngrams")
     assert found == find_ngrams(words, frequencies, 3, "ngrams").names

@@ -18,14 +18,22 @@ from tests.mutations import check_message, mutated
 from tfcr import PRESETS, Embeddings, TfcrClassifier, TrainedModel
 from tfcr import load as load_estimator
 from tfcr.errors import ModelError, TfcrError
+from tfcr.system.array_codec import read_strings, write_strings
 from tfcr.text.documents import count_terms
 from tfcr.trained.codec import read_classes, write_classes
 from tfcr.trained.format import _digest
 
 CORPUS = random_corpus(60)
 TEXTS = [f"{text}, so; good! {text.split()[0].upper()} , zzz" for text in CORPUS.texts]
-"""Words, bigrams across punctuation, symbols, capitals, and words that no model knows."""
-SCORED = [*TEXTS[:20], "", "zzz unknown", "common1 " * 300, " ".join(TEXTS)]
+"""Words, bigrams across punctuation, symbols, and capitals."""
+SCORED = [
+    *TEXTS[:20],
+    "",
+    "zzz unknown",
+    "common1 " * 300,
+    " ".join(TEXTS),
+    "commonly w0_99 goodish, good-so uncommon1 zz!!",
+]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +43,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for preset in PRESETS:
         model = TfcrClassifier.from_preset(preset)
         if model.embeddings is not None:
-            words = count_terms(TEXTS, model.tokenizer).vocabulary.words
+            words = [*count_terms(TEXTS, model.tokenizer).vocabulary.words, "goodish", "uncommon1", "zz"]
             vectors = np.random.default_rng(0).normal(size=(len(words), 8))
             model.set_params(embeddings=Embeddings.from_arrays(words, vectors))
         model.fit(TEXTS, CORPUS.labels).save(folder / preset)
@@ -83,7 +91,7 @@ def with_odd_array(content: bytes, random: Random) -> bytes:
 
 def same_scores(model: TrainedModel) -> bool:
     """Return whether plain and compiled code agree, from texts and from counts."""
-    counted = count_terms(SCORED, model.tokenizer, model.table.vocabulary)
+    counted = model.table.count(SCORED, model.tokenizer)
     plain = model.table.decision(counted)
     packed = model.table._packed
     compiled, unknown = packed.score_texts(SCORED, model.tokenizer)  # type: ignore[arg-type]
@@ -164,10 +172,80 @@ def test_what_plain_and_compiled_code_would_read_differently(kind: str, saved: d
         TrainedModel.load(folder)
 
 
+def rename_piece(arrays: dict[str, Any]) -> None:
+    names = read_strings(arrays, "pieces0.names")
+    arrays.update(write_strings("pieces0.names", [names[0], names[0], *names[2:]]))
+
+
+def of_another_divisor(arrays: dict[str, Any]) -> None:
+    columns = arrays["pieces0.columns"]
+    others = np.flatnonzero(arrays["divisors"] != arrays["divisors"][columns[0]])
+    columns[0] = others[0]
+
+
+PIECE_DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "a piece twice": (rename_piece, "the strings 'pieces0.names' hold '.*' more than once"),
+    "a square below 0": (put("pieces0.divisor_weights", 0, -1), "'pieces0.divisor_weights' holds numbers that are not"),
+    "a square almost 0": (put("pieces1.divisor_weights", 0, 1e-40), "squares of its pieces hold a number below 1e-36"),
+    "NaN": (put("pieces0.scores", 0, np.nan), "'pieces0.scores' holds numbers that are not between"),
+    "a column out of range": (put("pieces0.columns", 0, 99), "'pieces0.columns' holds indices out of range"),
+    "a column below 0": (put("pieces0.columns", 0, -1), "'pieces0.columns' holds indices out of range"),
+    "a column twice": (lambda a: a["pieces0.columns"].__setitem__(1, a["pieces0.columns"][0]), "or twice to a column"),
+    "columns of another divisor": (of_another_divisor, "its pieces add to columns of another divisor"),
+    "a score too few": (lambda a: a.update({"pieces0.scores": a["pieces0.scores"][1:]}), "'pieces0.scores' is of type"),
+    "a square too few": (
+        lambda a: a.update({"pieces0.divisor_weights": a["pieces0.divisor_weights"][1:]}),
+        "'pieces0.divisor_weights' is of type",
+    ),
+    "no names": (lambda a: a.pop("pieces1.names.offsets"), "the array 'pieces1.names.offsets' is missing"),
+    "names that are not UTF-8": (put("pieces0.names.text", 0, 255), "the strings 'pieces0.names' are not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("kind", PIECE_DAMAGES)
+def test_damaged_pieces_are_refused(kind: str, saved: dict[str, Path], tmp_path: Path) -> None:
+    change, message = PIECE_DAMAGES[kind]
+    folder = shutil.copytree(saved["best"], tmp_path / "model")
+    assert same_scores(TrainedModel.load(folder))
+    change_file(folder, "table", change_arrays(change))
+    with pytest.raises(ModelError, match=message) as caught:
+        TrainedModel.load(folder)
+    check_message(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"divisor": 99}, "its pieces add to the divisor 99; expected a number below"),
+        ({"divisor": -1}, "its pieces add to the divisor -1; expected"),
+        ({"divisor": True}, "its pieces add to the divisor True; expected"),
+        ({"divisor": "0"}, "its pieces add to the divisor '0'; expected"),
+        ({"divisor": "weights"}, "its pieces add to a divisor without L2 norm"),
+        ({"divisor": None}, "its pieces add to the divisor None"),
+        ({"segmentation": "longer"}, "unknown segmentation 'longer'"),
+        ({"segmentation": ["ngrams"]}, "is damaged"),
+        ({}, "lacks or misstates 'divisor'"),
+        (None, "lacks or misstates"),
+    ],
+)
+def test_pieces_that_cannot_be_are_refused(said: Any, message: str, saved: dict[str, Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(saved["best"], tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    first, *others = config["pieces"]
+    if said and said.get("divisor") == "weights":
+        said = {"divisor": config["averagings"].index("weights")}
+    config["pieces"] = [{**first, **said} if said else said, *others]
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=message) as caught:
+        TrainedModel.load(folder)
+    check_message(caught.value)
+
+
 @pytest.mark.parametrize("kind", ["<f2", "<f8"])
 def test_floats_of_another_size_are_read(kind: str, saved: dict[str, Path], tmp_path: Path) -> None:
     folder = shutil.copytree(saved["best"], tmp_path / "model")
-    names = ("scores.data", "divisor_weights.data", "typical", "frequencies", "intercepts")
+    names = ["scores.data", "divisor_weights.data", "typical", "frequencies", "intercepts"]
+    names += [f"pieces{number}.{array}" for number in (0, 1) for array in ("scores", "divisor_weights")]
     change_file(folder, "table", change_arrays(lambda a: a.update({name: a[name].astype(kind) for name in names})))
     model = TrainedModel.load(folder)
     assert same_scores(model)
