@@ -17,8 +17,8 @@ from tfcr.experiment import Request, Word2Vec
 WITHOUT_EFFECT: dict[str, tuple[list[object], str]] = {
     "vectors for a preset without": (
         ["--preset", "fast", "-e", "w2v"],
-        "found --embeddings, which needs the part vectors, and only the parts words; leave it out, or add vectors: "
-        "--parts words,vectors",
+        "found --embeddings, which needs the part vectors, and only the parts lexical; leave it out, or add vectors: "
+        "--parts lexical,vectors",
     ),
     "a scheme without vectors": (["--parts", "words,bigrams", "--scheme", "tfcr"], "found --scheme, which needs"),
     "an averaging without vectors": (["--parts", "words", "--averaging", "sum"], "found --averaging, which needs"),
