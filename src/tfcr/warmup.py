@@ -4,6 +4,7 @@ import numpy as np
 
 from tfcr.classifier import TfcrClassifier
 from tfcr.embeddings import Embeddings
+from tfcr.presets import PRESETS
 from tfcr.system.native import last_row_end
 from tfcr.text.documents import count_terms
 from tfcr.transformers import WeightedEmbeddingVectorizer
@@ -26,6 +27,7 @@ def warm_up() -> None:
     model = TfcrClassifier.from_preset("paper", tokenizer="words", embeddings=vectors).fit(texts, labels)
     model.predict(texts)
     model.model_.score_counted(count_terms(texts))
-    TfcrClassifier(embeddings=vectors, C=1.0).fit(texts, labels).predict([*texts, "unseen!"])
+    for part in PRESETS["best"]["parts"]:  # one by one: stacking might leave one out
+        TfcrClassifier(parts=[part], embeddings=vectors, C=1.0).fit(texts, labels).predict([*texts, "unseen!"])
     WeightedEmbeddingVectorizer(embeddings=vectors).fit_transform(texts, labels)
     last_row_end(np.frombuffer(b"a,b\n", np.uint8), ord(","), True)
