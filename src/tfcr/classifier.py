@@ -417,6 +417,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 make_blocks=part.block_maker(with_ngrams(part.ngrams)),
                 heads=self._heads(part),
                 uses_bigrams=part.uses_bigrams,
+                supervised=part.supervised,
                 cross_fit=self.cross_fit if part.supervised else 0,
                 cost=part.cost,
             )
