@@ -266,7 +266,7 @@ class Part:
 
 
 _TFIDF = Part(tfidf_blocks, (0.1, 0.3, 1.0, 3.0), sparse=True)
-_NGRAMS = NgramLimits(all=200_000_000)
+_NGRAMS = NgramLimits(all=400_000_000)
 PARTS: dict[str, Part] = {
     # word vectors weighted by class: the paper's method
     "vectors": Part(vector_blocks, (1.0,), needs_vectors=True, supervised=True, cost=5.0),
