@@ -371,6 +371,8 @@ def workers(count: int, seed: str, names: list[str]) -> Iterator[list[Worker]]:
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None, prefix="tfcr-fuzz-") as folder:
         warm_up()
+        if "texts" in names:
+            drawn_cases("texts", "0")  # reads tables of Unicode, which takes seconds
         seeds = _seeds_of(names, Path(folder))
         gc.freeze()
         started = [Worker(seeds, seed, Path(folder) / str(number)) for number in range(count)]
@@ -390,7 +392,6 @@ def warm_up() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in ("models", "texts"):  # neither uses polars, which must not be used before a fork
             judge(Case(name, TARGETS[name].seeds(Path(folder))[-1]), Path(folder))
-    drawn_cases("texts", "0")  # reads tables of Unicode, which takes seconds
     for module in ("chardet", "fastexcel", "polars", "safetensors", "filelock", "sklearn.linear_model"):
         importlib.import_module(module)
 
