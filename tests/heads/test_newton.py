@@ -323,6 +323,7 @@ def test_exact_steps_are_taken_where_support_vectors_are_few_and_fit(monkeypatch
     assert outputs(2.6, 1 << 30) == [0, 1, 1]  # too small for threads
     monkeypatch.setattr(newton, "SMALL_KERNEL", 4)
     assert outputs(2.6, 1 << 30) == [0, 1, 8]
+    monkeypatch.setattr(newton, "SMALL_KERNEL", 1)
     wide = DenseFeatures(np.ones((10, 100), np.float32))  # the rows of support vectors take more than their kernel
     features = wide
     zeros = np.zeros((100, 2), np.float32)
