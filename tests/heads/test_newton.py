@@ -303,6 +303,7 @@ def test_exact_steps_are_taken_where_support_vectors_are_few_and_fit(monkeypatch
 
     monkeypatch.setattr(newton, "in_parallel", exact_outputs)
     monkeypatch.setattr(newton, "n_threads", lambda: 8)
+    monkeypatch.setattr(newton, "SMALL_KERNEL", 1)
     monkeypatch.setattr(newton, "HESSIAN_STEPS", 0)
     features = DenseFeatures(np.ones((10, 6), np.float32))
     curvature = np.zeros((10, 2), np.float32)
@@ -320,6 +321,11 @@ def test_exact_steps_are_taken_where_support_vectors_are_few_and_fit(monkeypatch
     assert outputs(2.6, 12 * 25) == [0, 1, 1]  # memory for one kernel matrix: one thread
     assert outputs(2.6, 12 * 25 - 1) == [0, 6]  # the larger one does not fit
     assert outputs(2.6, 2 * 12 * 25) == [0, 1, 2]
+    monkeypatch.setattr(newton, "SMALL_KERNEL", 5)
+    assert outputs(2.6, 1 << 30) == [0, 1, 1]  # too small for threads
+    monkeypatch.setattr(newton, "SMALL_KERNEL", 4)
+    assert outputs(2.6, 1 << 30) == [0, 1, 8]
+    monkeypatch.setattr(newton, "SMALL_KERNEL", 1)
     wide = DenseFeatures(np.ones((10, 100), np.float32))  # the rows of support vectors take more than their kernel
     features = wide
     zeros = np.zeros((100, 2), np.float32)

@@ -47,6 +47,8 @@ HESSIAN_STEPS = 100
 """The same for the Hessian: with few columns, conjugate gradients need fewer products."""
 MAX_KERNEL_BYTES = 1 << 30
 """Memory for the kernel matrices of all threads together."""
+SMALL_KERNEL = 200
+"""Up to this many support vectors, starting threads takes longer than they save."""
 RESIDUAL = 0.1
 """Residual of a Newton step's equations, relative to the gradient."""
 STRENGTH = parameters.number("C", 1e-9, 1e9)
@@ -254,10 +256,11 @@ class _Hessian:
             step[:, ~exact] = self._by_conjugate_gradients(loss.curvature[:, ~exact], -gradient[:, ~exact])
         outputs = np.flatnonzero(exact).tolist()
         largest = max(1.0, kernel_bytes[exact].max(initial=0))
+        at_once = 1 if support[exact].max(initial=0) <= SMALL_KERNEL else int(max(1, MAX_KERNEL_BYTES // largest))
         points = in_parallel(
             lambda k: self._newton_point(loss.slope[:, k], loss.curvature[:, k], scores[:, k]),
             outputs,
-            min(n_threads(), int(max(1, MAX_KERNEL_BYTES // largest))),
+            min(n_threads(), at_once),
         )
         for output, point in zip(outputs, points, strict=True):
             step[:, output] = point - coefficients[:, output]
