@@ -24,6 +24,7 @@ WITHOUT_EFFECT: dict[str, tuple[list[object], str]] = {
     "an averaging without vectors": (["--parts", "words", "--averaging", "sum"], "found --averaging, which needs"),
     "blocks without vectors": (["--preset", "fast", "--blocks", "own"], "found --blocks, which needs the part vectors"),
     "dimensions without vectors": (["--preset", "fast", "--dimensions", 100], "found --dimensions, which needs"),
+    "dimensions of automatic vectors": (["-e", "auto", "--dimensions", 9], "and --embeddings auto; leave out one of"),
     "dimensions of given vectors": (["-e", "v.vec", "--dimensions", 100], "and --embeddings v.vec; leave out one"),
     "a strength for ridge": (["--preset", "paper", "--head", "ridge", "-C", 2], "found -C, and --head ridge"),
 }
@@ -42,6 +43,7 @@ WRONG: dict[str, tuple[list[object], str]] = {
     "strength": (["-C", -1], "found C=-1.0; expected a number from 1e-09 to 1e+09"),
     "class weight": (["--class-weight", "x"], "found --class-weight x; expected balanced or none"),
     "vectors": (["-e", "no.bin"], "no.bin does not exist"),
+    "second vectors": (["-e", "w2v+no.bin"], "no.bin does not exist"),
     "folds": (["--cv", 1], "Invalid value for '--cv'"),
 }
 

@@ -34,6 +34,7 @@ def list_known(json: Json = False) -> None:
     tfcr embeddings list
     """
     from tfcr.embeddings import PRETRAINED
+    from tfcr.embeddings.automatic import CANDIDATES
     from tfcr.embeddings.pretrained import is_ready
 
     if json:
@@ -44,6 +45,8 @@ def list_known(json: Json = False) -> None:
         for name, model in PRETRAINED.items()
     ]
     rows.append(("w2v", "", "", "word2vec trained on your own texts", "yours", "ready"))  # type: ignore[arg-type]
+    best = f"the best of {', '.join(CANDIDATES)} and w2v for your texts"
+    rows.append(("auto", "", "", best, "", "ready"))  # type: ignore[arg-type]
     print_table(("name", "words", "dimensions", "what", "licence", "where"), rows)
 
 
