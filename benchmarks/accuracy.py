@@ -5,9 +5,9 @@
                                   [--processes N] [--results FILE] [--table]
 
 Runs the folds that the file of results does not hold yet, as cells of an experiment, then prints the tables of all that
-it holds. Vectors are GloVe of 100 dimensions; NAME-w2v is a system with word2vec trained on the training texts. Folds
-are stratified, seed 0; ten by default, the first three of the learning curve and of emoji with all documents or skewed
-classes. Writes accuracy.md and accuracy.json to benchmarks/results, or to the folder that TFCR_RESULTS names.
+it holds. `best` takes the vectors that "auto" chooses; others that need vectors have GloVe of 100 dimensions, and
+NAME-w2v is a preset with word2vec trained on the training texts. Folds are stratified, seed 0; ten by default, the
+first three of the learning curve and of emoji with all documents or skewed classes. Writes accuracy.md and accuracy.json to benchmarks/results, or to the folder that TFCR_RESULTS names.
 """
 
 import argparse
@@ -35,6 +35,7 @@ from tfcr.experiment import (
     VectorsChoice,
     Word2Vec,
     open_results,
+    resolve_system,
     run_experiment,
 )
 from tfcr.experiment.plan.parsing import parse_dataset, parse_folds, parse_names, parse_numbers
@@ -138,9 +139,7 @@ def requests(asked: argparse.Namespace) -> Iterator[Request]:
     """Yield what is to be run, one request per dataset, class sizes and kind of vectors."""
     names = wanted_systems(asked)
     systems = tuple(look_up(SYSTEMS, name, "system") for name in names if not name.endswith(IN_DOMAIN))
-    in_domain = tuple(
-        look_up(SYSTEMS, name.removesuffix(IN_DOMAIN), "system") for name in names if name.endswith(IN_DOMAIN)
-    )
+    in_domain = tuple(resolve_system(name.removesuffix(IN_DOMAIN)) for name in names if name.endswith(IN_DOMAIN))
     for rows in wanted_rows(asked):
         for name in rows.datasets:
             dataset = many_classes() if name == MANY else parse_dataset(name)

@@ -76,11 +76,13 @@ def test_which_requests_are_made(modules: Any, monkeypatch: pytest.MonkeyPatch) 
         *[("agnews", 10, 10)] * 2,
         *[("emoji", 3, 10)] * 2,
     ]
-    glove, in_domain, *_ = requests
-    assert [system.name for system in glove.systems] == ["tfidf", "best"]
-    assert glove.embeddings[0].source == "glove.6B.100d.subset.bin"
+    default, in_domain, *_ = requests
+    assert [system.name for system in default.systems] == ["tfidf", "best"]
+    assert not any(system.needs_vectors for system in default.systems)  # "auto" finds its own
     assert ([system.name for system in in_domain.systems], in_domain.embeddings[0].source) == (["best"], "w2v")
     assert in_domain.word2vec.trained_on == "train"
+    [glove] = accuracy.requests(accuracy.parse(["--datasets", "agnews", "--systems", "paper"]))
+    assert glove.embeddings[0].source == "glove.6B.100d.subset.bin"
     given = ["--datasets", "agnews,emoji", "--systems", "tfidf", "--size", "9", "--zipf", "1"]
     requests = list(accuracy.requests(accuracy.parse(given)))
     assert {(request.sizes, request.class_sizes, request.first_folds) for request in requests} == {
