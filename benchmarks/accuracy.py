@@ -7,7 +7,8 @@
 Runs the folds that the file of results does not hold yet, as cells of an experiment, then prints the tables of all that
 it holds. `best` takes the vectors that "auto" chooses; others that need vectors have GloVe of 100 dimensions, and
 NAME-w2v is a preset with word2vec trained on the training texts. Folds are stratified, seed 0; ten by default, the
-first three of the learning curve and of emoji with all documents or skewed classes. Writes accuracy.md and accuracy.json to benchmarks/results, or to the folder that TFCR_RESULTS names.
+first three of the learning curve and of emoji with all documents or skewed classes. Writes accuracy.md and
+accuracy.json to benchmarks/results, or to the folder that TFCR_RESULTS names.
 """
 
 import argparse
