@@ -20,8 +20,9 @@ CANDIDATES = ("wglove-50", "wordllama")
 LEAST_KNOWN = 0.5
 """A candidate that knows a smaller fraction of the texts is not used.
 
-Measured: wglove-50 knows .67 to .88 of six English datasets, tweets among them, and less than .01 of a Chinese one; of a
-few sentences each, .43 in French and .19 in German. wordllama knows all of these but .64 of Chinese, where it helps too.
+Measured: wglove-50 knows .67 to .88 of six English datasets, tweets among them, and less than .01 of a Chinese one; of
+a few sentences each, .43 in French and .19 in German. wordllama knows all of these but Chinese, of which it knows .64,
+and where it helps too.
 """
 FREQUENT = 10_000
 """A table of words knows a word of the texts if it is among so many most frequent ones: lists have words of all
