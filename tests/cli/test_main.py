@@ -105,7 +105,10 @@ REFUSED: dict[str, tuple[Callable[[Path], list[object]], str]] = {
         "does not exist; make it first: mkdir -p",
     ),
     "command that is none": (lambda t: ["trian"], "No such command 'trian'. Did you mean 'train'? See: tfcr --help"),
-    "command of a group": (lambda t: ["embeddings", "show"], "'show'; known: list, fetch, info, convert, train; see: "),
+    "command of a group": (
+        lambda t: ["embeddings", "show"],
+        "'show'; known: list, fetch, info, convert, train, distill; see: ",
+    ),
     "number that is none": (lambda t: ["evaluate", "x", "--cv", "ten"], "Invalid value for '--cv'"),
     "no model folder": (lambda t: ["predict", t / "no", t / "a.csv"], "does not exist; expected a model's folder"),
     "seed": (lambda t: ["evaluate", "pydocs", "--seed", "-1"], "'--seed'"),

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.runner import Run, leaves
 from tfcr import PRESETS, ClassCounts, Embeddings, TfcrClassifier
 from tfcr.cli.options import OF_PRESET, Training
+from tfcr.embeddings.distill import distill
 from tfcr.evaluation import compare, train_and_measure
 from tfcr.experiment import Request, Word2Vec
 
@@ -70,6 +71,7 @@ PYTHON: dict[str, list[Callable[..., Any]]] = {
     "evaluate": [compare, TfcrClassifier],
     "words": [ClassCounts.from_texts],
     "embeddings train": [Embeddings.train],
+    "embeddings distill": [distill],
     "experiment run": [Request, Word2Vec],
 }
 DIFFERENT = {
