@@ -107,11 +107,11 @@ def known_fraction(table: Embeddings, words: Sequence[str], occurrences: NDArray
     """
     sizes = np.array([min(len(word), MAX_CHARACTERS) for word in words], np.float64)
     lettered = occurrences * np.array([any(map(str.isalpha, word)) for word in words], np.float64)
+    pieces, _ = table.pieces(FREQUENT)
     if table.segmentation is None:
-        frequent = set(table.words[:FREQUENT])
-        known, total = lettered @ np.array([word in frequent for word in words], np.float64), lettered.sum()
+        frequent = set(pieces.names)
+        known, total = lettered @ np.array([f" {word} " in frequent for word in words], np.float64), lettered.sum()
     else:
-        pieces, _ = table.pieces(FREQUENT)
         in_pieces = pieces.matrix(words) @ np.array([len(name.strip(" ")) for name in pieces.names], np.float64)
         known, total = lettered @ in_pieces, lettered @ sizes
     return float(known / total) if total else 0.0

@@ -13,7 +13,7 @@ the loss, and the same steps are taken in float64.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,7 +25,7 @@ from tfcr.errors import InputError
 from tfcr.features.matrix import DenseFeatures, Features, SparseFeatures, gram, in_float64
 from tfcr.heads.base import Solution, Targets
 from tfcr.system import parameters
-from tfcr.system.hardware import in_parallel, n_threads
+from tfcr.system.hardware import in_parallel, n_threads, one_blas_thread
 
 Matrix = NDArray[Any]
 """float32, or float64 where weights are extreme."""
@@ -47,6 +47,8 @@ HESSIAN_STEPS = 100
 """The same for the Hessian: with few columns, conjugate gradients need fewer products."""
 MAX_KERNEL_BYTES = 1 << 30
 """Memory for the kernel matrices of all threads together."""
+MIN_THREADED = 20_000_000
+"""Multiplications of a product with X below which a second thread takes more time than it saves."""
 SMALL_KERNEL = 200
 """Up to this many support vectors, starting threads takes longer than they save."""
 RESIDUAL = 0.1
@@ -134,7 +136,11 @@ class NewtonHead:
                 weights.astype(np.float64),
                 begin.astype(np.float64),
             )
-        solution = minimise(self.loss, features, signs, weights, begin, finished, self.tolerance).astype(np.float64)
+        n_documents, n_columns = features.shape
+        small = n_documents * n_columns * len(outputs) < MIN_THREADED
+        with one_blas_thread() if small else nullcontext():
+            solution = minimise(self.loss, features, signs, weights, begin, finished, self.tolerance)
+        solution = solution.astype(np.float64)
         return Solution(solution[:-1], solution[-1], self.link, duals)
 
     def _first_guess(
