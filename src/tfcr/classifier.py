@@ -31,10 +31,11 @@ from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
+from tfcr.trained.collapse import collapse
 from tfcr.trained.explain import Explanation
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.seen import TrainingTexts
-from tfcr.trained.word_table import WordTable, collapse
+from tfcr.trained.word_table import WordTable
 
 TABLE_BYTES = 32
 """Memory for each score of a word table while it is made: value, row and column, twice."""

@@ -24,8 +24,9 @@ from tfcr.text.documents import count_terms
 from tfcr.text.tokenizers import TOKENIZERS, is_symbol
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained import packed_table, word_table
+from tfcr.trained.collapse import collapse
 from tfcr.trained.model import TrainedModel
-from tfcr.trained.word_table import WordTable, collapse
+from tfcr.trained.word_table import WordTable
 
 
 def random_texts(n_documents: int, random: Any, n_words: int = 40) -> list[str]:

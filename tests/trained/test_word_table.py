@@ -17,7 +17,8 @@ from tfcr.text.documents import CountedDocuments, count_terms
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained import word_table
-from tfcr.trained.word_table import Rows, WordTable, collapse
+from tfcr.trained.collapse import collapse
+from tfcr.trained.word_table import Rows, WordTable
 
 
 def sparse(rows: Any) -> sp.csr_array:

@@ -9,15 +9,22 @@ Model files and artefacts both use it. The names of the arrays of one thing shar
                                                scores.indptr   [0 1 3]           where each row starts; the end
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import DamagedError
+from tfcr.system.lazy import lazy_module
 from tfcr.system.packed_strings import decode_words, encode_words
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = lazy_module("scipy.sparse")
 
 Arrays = dict[str, NDArray[Any]]
 ReadArrays = Mapping[str, NDArray[Any]]

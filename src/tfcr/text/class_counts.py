@@ -4,20 +4,27 @@ Counts of two parts of a corpus add up to the counts of the whole, so that files
 cluster need nothing else.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError, shown
+from tfcr.system.lazy import lazy_module
 from tfcr.system.parameters import MIN_COUNT, Parameter, number, zero_or
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.labels import LabelError, label_array
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = lazy_module("scipy.sparse")
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 """Weights of documents and classes lie between these, or are 0: with others, sums and solvers lose all precision."""
@@ -82,7 +89,7 @@ class ClassCounts:
         *,
         tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
         sample_weight: Iterable[float] | None = None,
-    ) -> "ClassCounts":
+    ) -> ClassCounts:
         """Count the words of labelled texts."""
         checked = check_texts(texts)
         targets = check_labels(labels, len(checked))
@@ -91,7 +98,7 @@ class ClassCounts:
     @classmethod
     def from_documents(
         cls, documents: CountedDocuments, labels: Iterable[Any], *, sample_weight: Iterable[float] | None = None
-    ) -> "ClassCounts":
+    ) -> ClassCounts:
         """Add up the counts of labelled documents by class; bigrams are left out.
 
         A document of weight 2 counts as two documents, one of weight 0 as none.
@@ -121,7 +128,7 @@ class ClassCounts:
             n_documents=float(weights.sum()),
         )
 
-    def __add__(self, other: "ClassCounts") -> "ClassCounts":
+    def __add__(self, other: ClassCounts) -> ClassCounts:
         """Return the counts of both corpora together, over the union of words and classes."""
         if not isinstance(other, ClassCounts):
             return NotImplemented
@@ -164,7 +171,7 @@ class ClassCounts:
             f"{self.n_documents:g} documents, {self.n_occurrences:g} tokens)"
         )
 
-    def at_least(self, min_count: float) -> "ClassCounts":
+    def at_least(self, min_count: float) -> ClassCounts:
         """Return the counts of the words that occur at least `min_count` times; totals stay those of all words."""
         MIN_COUNT.check(min_count)
         kept = np.flatnonzero(self.occurs(min_count))
@@ -188,7 +195,7 @@ class ClassCounts:
         often = self.word_occurrences >= min_count * (1 - 1e-9)
         return (self.word_occurrences > 0) & (often | (min_count <= 1))
 
-    def _expand(self, words: Sequence[str], classes: Labels) -> "ClassCounts":
+    def _expand(self, words: Sequence[str], classes: Labels) -> ClassCounts:
         """Return the same counts over more words and classes, with zeros for the new ones."""
         numbers = dict(zip(words, range(len(words)), strict=True))
         rows = np.fromiter((numbers[word] for word in self.words), np.int64, len(self.words))

@@ -3,16 +3,18 @@
 Bigrams skip punctuation and symbols: "so, good" holds the bigram "so good".
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError
 from tfcr.kernels.actions import UNKNOWN_SYMBOL, UNKNOWN_WORD
+from tfcr.system.lazy import lazy_module
 from tfcr.text.tokenizers import (
     DEFAULT_TOKENIZER,
     AnyTokenizer,
@@ -23,6 +25,11 @@ from tfcr.text.tokenizers import (
     resolve_tokenizer,
 )
 from tfcr.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = lazy_module("scipy.sparse")
 
 MIN_NATIVE_CHARACTERS = 1_000_000
 """Texts with fewer characters in all are counted by plain Python, sooner than compiled code is loaded."""
@@ -53,16 +60,16 @@ class CountedDocuments:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def only_words(self) -> "CountedDocuments":
+    def only_words(self) -> CountedDocuments:
         """Return the same documents without counts of bigrams and unseen words."""
         words = self.vocabulary.only_words()
         return self if words is self.vocabulary else CountedDocuments(words, self.matrix[:, : len(words)], self.lengths)
 
-    def rows(self, rows: NDArray[np.int64]) -> "CountedDocuments":
+    def rows(self, rows: NDArray[np.int64]) -> CountedDocuments:
         """Return some of the documents."""
         return CountedDocuments(self.vocabulary, self.matrix[rows], self.lengths[rows])
 
-    def over(self, vocabulary: Vocabulary, *, unseen: bool = False) -> "CountedDocuments":
+    def over(self, vocabulary: Vocabulary, *, unseen: bool = False) -> CountedDocuments:
         """Return the same documents counted over another vocabulary, 0 for terms not counted here.
 
         If `unseen`, their words that are not in it are kept as its unseen words.
@@ -80,7 +87,7 @@ class CountedDocuments:
         moved = sp.csr_array((np.ones(len(kept), np.int32), (kept, positions[kept])), shape=shape)
         return CountedDocuments(vocabulary, self.matrix @ moved, self.lengths)
 
-    def over_words(self, kept: NDArray[np.bool_]) -> "CountedDocuments":
+    def over_words(self, kept: NDArray[np.bool_]) -> CountedDocuments:
         """Return the documents over some of their words, and the bigrams of these that two documents hold.
 
         Parameters

@@ -7,22 +7,29 @@ tokeniser's own `prepare`, so that lower-casing and Unicode normalisation are Py
           each thread has a ByteCounter with a hash table of its own; _merge_words unites their vocabularies at the end
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.system.hardware import n_threads
+from tfcr.system.lazy import lazy_module
 from tfcr.system.native import SEEN, count_documents, fill_bigram_slots, fill_slots, find_symbols, merge_terms
 from tfcr.system.packed_strings import decode_some, encode_words, sort_words
 from tfcr.text.documents import skipped_in_bigrams
 from tfcr.text.tokenizers import ONE_TOKEN, Tokenizer
 from tfcr.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = lazy_module("scipy.sparse")
 
 T = TypeVar("T", bound=np.generic)
 
@@ -88,8 +95,8 @@ def find_words(words: Sequence[str], text: NDArray[np.uint8], offsets: NDArray[n
 
 
 def _count_parts(
-    make_counter: Callable[[], "ByteCounter"], texts: Sequence[str], threads: int | None
-) -> tuple[list["ByteCounter"], list[list["Batch"]]]:
+    make_counter: Callable[[], ByteCounter], texts: Sequence[str], threads: int | None
+) -> tuple[list[ByteCounter], list[list[Batch]]]:
     """Count texts on several threads; return the counters and their batches, in the order of the texts."""
     parts: dict[int, tuple[ByteCounter, list[Batch]]] = {}
 
@@ -102,8 +109,8 @@ def _count_parts(
 
 
 def each_part(
-    make_counter: Callable[[], "ByteCounter"],
-    work: Callable[["ByteCounter", int, int], None],
+    make_counter: Callable[[], ByteCounter],
+    work: Callable[[ByteCounter, int, int], None],
     size: int,
     threads: int | None = None,
 ) -> None:
@@ -137,13 +144,13 @@ class Lexicon:
     slots: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, words: Sequence[str]) -> "Lexicon":
+    def of(cls, words: Sequence[str]) -> Lexicon:
         """Make it from a list of words, which keep their numbers."""
         text, offsets = encode_words(words)
         arena = _grown(text, len(text) + MARGIN)
         return cls(arena, offsets.astype(np.int64), _slots_of(arena, offsets.astype(np.int64), 4 * len(words)))
 
-    def copy(self) -> "Lexicon":
+    def copy(self) -> Lexicon:
         """Return one that words may be added to."""
         return Lexicon(self.arena.copy(), self.offsets.copy(), self.slots.copy())
 
@@ -158,7 +165,7 @@ class BigramLexicon:
     skipped: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary, tokenizer: Tokenizer) -> "BigramLexicon":
+    def of(cls, vocabulary: Vocabulary, tokenizer: Tokenizer) -> BigramLexicon:
         """Make it from a vocabulary, whose terms keep their numbers."""
         slots = np.zeros((1 << max(10, (2 * len(vocabulary.bigrams)).bit_length()), 2), np.int64)
         fill_bigram_slots(vocabulary.bigrams, vocabulary.n_words, slots)
@@ -177,7 +184,7 @@ class Batch(NamedTuple):
     counts: NDArray[np.int32]
     lengths: NDArray[np.int64]
 
-    def copy(self) -> "Batch":
+    def copy(self) -> Batch:
         """Return one that does not change when the counter goes on to the next batch."""
         return Batch(self.starts.copy(), self.words.copy(), self.counts.copy(), self.lengths.copy())
 
@@ -269,7 +276,7 @@ class ByteCounter:
         known = np.append(np.where(is_known, batch.counts, 0), 0)
         return np.where(entries > 0, np.add.reduceat(known, batch.starts[:-1]), 0)
 
-    def number_words(self, other: "ByteCounter") -> NDArray[np.int32]:
+    def number_words(self, other: ByteCounter) -> NDArray[np.int32]:
         """Add the words of another counter, and return their numbers here: each word is counted as a document."""
         text, offsets = other.known_words()
         text.setflags(write=False)  # like all texts: compiled code is specialised to read-only arrays

@@ -12,16 +12,24 @@ ending and the same letters inside are three different pieces:
 Which pieces there are is a list; strings that are not in it are passed over.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import look_up
+from tfcr.system.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = lazy_module("scipy.sparse")
 
 SHORTEST, LONGEST = 2, 5
 """Characters of an n-gram."""
@@ -142,7 +150,7 @@ class Pieces:
             starts = np.cumsum([0, *map(len, found)])
         return piece_matrix(numbers, starts, len(self))
 
-    def take(self, numbers: NDArray[np.int64]) -> "Pieces":
+    def take(self, numbers: NDArray[np.int64]) -> Pieces:
         """Return some of the pieces, in this order."""
         return Pieces([self.names[number] for number in numbers.tolist()], self.segmentation)
 
