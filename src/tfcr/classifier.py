@@ -204,6 +204,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         texts = [texts[number] for number in used]
         embeddings = self.load_embeddings(texts)
         self.fit_counted(self.count(texts), labels[used], weights[used], embeddings)
+        self._set_trained(self._trained().rounded())  # as it will be saved
         return self.remember_texts(texts)
 
     def remember_texts(self, texts: Iterable[str]) -> "TfcrClassifier":
@@ -327,7 +328,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     @property
     def counts_(self) -> ClassCounts | None:
         """The class counts of the training texts."""
-        return self.model_.counts
+        return self.model_.class_counts()
 
     @property
     def training_(self) -> Mapping[str, Any]:
@@ -472,9 +473,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         }
 
 
-def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None) -> TfcrClassifier:
+def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None, check: bool = True) -> TfcrClassifier:
     """Load a saved model as an estimator; see `TrainedModel.load`."""
-    model = TrainedModel.load(path, tokenizer=tokenizer)
+    model = TrainedModel.load(path, tokenizer=tokenizer, check=check)
     try:
         return TfcrClassifier.from_trained(model)
     except (KeyError, TypeError, ValueError) as error:

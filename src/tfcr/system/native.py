@@ -23,11 +23,10 @@ from tfcr.kernels.averages import average_vectors  # noqa: E402
 from tfcr.kernels.descent import descend_once, descend_sparse_once  # noqa: E402
 from tfcr.kernels.pieces import MAX_PIECES, cut_some, hash_ngrams  # noqa: E402
 from tfcr.kernels.rows import last_row_end  # noqa: E402
-from tfcr.kernels.scores import score_documents  # noqa: E402
+from tfcr.kernels.scores import add_pieces, score_documents  # noqa: E402
 from tfcr.kernels.tokens import (  # noqa: E402
     SEEN,
     count_documents,
-    fill_bigram_slots,
     fill_slots,
     find_symbols,
     merge_terms,
@@ -36,12 +35,12 @@ from tfcr.kernels.tokens import (  # noqa: E402
 __all__ = [
     "MAX_PIECES",
     "SEEN",
+    "add_pieces",
     "average_vectors",
     "count_documents",
     "cut_some",
     "descend_once",
     "descend_sparse_once",
-    "fill_bigram_slots",
     "fill_slots",
     "find_symbols",
     "hash_ngrams",

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from tfcr.errors import InputError
 from tfcr.kernels.actions import UNKNOWN_SYMBOL, UNKNOWN_WORD
 from tfcr.system.lazy import lazy_module
+from tfcr.text.terms import skipped_in_bigrams
 from tfcr.text.tokenizers import (
     DEFAULT_TOKENIZER,
     AnyTokenizer,
     Tokenizer,
     check_tokens,
-    gives_symbols,
     is_symbol,
     resolve_tokenizer,
 )
@@ -177,21 +177,11 @@ def count_terms(
     return _count_with_bigrams(tokens, neighbours, vocabulary.with_unseen(tokens.unseen))
 
 
-def skipped_in_bigrams(vocabulary: Vocabulary, tokenizer: AnyTokenizer) -> NDArray[np.bool_]:
-    """Return which words bigrams skip; (n_words + 2,), the last two for UNKNOWN_SYMBOL and UNKNOWN_WORD.
-
-    Punctuation and symbols are skipped. Only models of the first versions have bigrams that contain them; their texts
-    are counted as they were in training.
-    """
-    skipping = gives_symbols(tokenizer) and not vocabulary.bigrams_hold_symbols
-    return np.append(vocabulary.symbols, [True, False]) & skipping
-
-
-def worth_native_code(tokenizer: AnyTokenizer, texts: Sequence[str]) -> TypeGuard[Tokenizer]:
-    """Return whether there is enough text for compiled code, and it knows the tokeniser."""
+def worth_native_code(tokenizer: AnyTokenizer, texts: Sequence[str], *, ready: bool = False) -> TypeGuard[Tokenizer]:
+    """Return whether compiled code knows the tokeniser, and is `ready` or has enough text to be loaded for."""
     if not isinstance(tokenizer, Tokenizer) or tokenizer.table is None:
         return False
-    return sum(map(len, texts)) >= MIN_NATIVE_CHARACTERS
+    return ready or sum(map(len, texts)) >= MIN_NATIVE_CHARACTERS
 
 
 # words alone -------------------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from tfcr.features.blocks import AVERAGINGS, Block, PieceVectors, as_floats, column_starts, is_centred
 from tfcr.heads.base import FittedHead
 from tfcr.text.documents import CountedDocuments
-from tfcr.trained.word_table import PieceTable, Rows, WordTable
+from tfcr.trained.packing import LoosePieces, LooseTable, pack
+from tfcr.trained.word_table import WordTable
 
 
 def collapse(
@@ -43,7 +44,7 @@ def collapse(
             pieces.append(_collapse_pieces(block.pieces, coefficients, columns, divisor))
         if not is_centred(block):
             intercepts[seen] -= offsets
-    table = WordTable(
+    loose = LooseTable(
         vocabulary=documents.vocabulary,
         scores=scores.matrix(),
         outputs=np.array([output for output, _ in scores.numbers]),
@@ -55,20 +56,32 @@ def collapse(
         intercepts=intercepts,
         pieces=tuple(pieces),
     )
-    divisors = table._divisors(
-        as_floats(documents.matrix), Rows(table.scores, table.divisor_weights), documents.lengths
-    )
-    return replace(table, typical=np.average(divisors, axis=0, weights=sample_weight).astype(np.float32))
+    return pack(replace(loose, typical=_typical_divisors(loose, documents, sample_weight)))
+
+
+def _typical_divisors(
+    loose: LooseTable, documents: CountedDocuments, sample_weight: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """Return the mean of each divisor over the training documents; (n_divisors,)."""
+    counts = as_floats(documents.matrix)
+    typical = np.empty(len(loose.averagings), np.float32)
+    for name in set(loose.averagings):
+        averaging = AVERAGINGS[name]
+        numbers = np.flatnonzero(np.array(loose.averagings) == name)
+        weights = loose.divisor_weights[:, numbers]
+        divisors = averaging.divisors(averaging.counts(counts), weights, documents.lengths)
+        typical[numbers] = np.average(divisors, axis=0, weights=sample_weight)
+    return typical
 
 
 def _collapse_pieces(
     found: PieceVectors, coefficients: NDArray[np.float64], columns: list[int], divisor: int
-) -> PieceTable:
+) -> LoosePieces:
     """Return what the pieces of a block add; pieces without weight are left out."""
     kept = np.flatnonzero(found.weights)
     weights = found.weights[kept]
     along = coefficients[kept] if found.vectors is None else found.vectors[kept] @ coefficients.astype(np.float32)
-    return PieceTable(
+    return LoosePieces(
         pieces=found.pieces.take(kept),
         scores=(weights[:, None] * along).astype(np.float32),
         columns=np.array(columns),
