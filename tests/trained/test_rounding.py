@@ -64,7 +64,6 @@ def test_rounded_scores_are_near(trained: TfcrClassifier, monkeypatch: pytest.Mo
     monkeypatch.setattr(rounding, "ROUNDED_FROM", 0)
     monkeypatch.setattr(rounding, "PRUNED", 0)
     rounded = round_table(trained.table_)
-    assert rounded.vocabulary.names == trained.table_.vocabulary.names
     exact = trained.table_.score_texts(UNSEEN, TOKENIZERS["symbols"]).scores
     found = rounded.score_texts(UNSEEN, TOKENIZERS["symbols"]).scores
     np.testing.assert_allclose(found, exact, atol=0.01 * exact.std())

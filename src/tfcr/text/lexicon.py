@@ -26,6 +26,9 @@ FULLEST = 2 / 3
 WINDOW = 8
 """Slots that numpy looks at together; most words are found, or an empty slot is, among the first so many."""
 
+FEW = 24
+"""Words up to which each is looked up by plain Python, sooner than numpy looks up all of them."""
+
 WORD, FIRST = 0, 1  # columns of slots
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -33,6 +36,8 @@ _ONE, _EIGHT, _HALF = np.uint64(1), np.uint64(8), np.uint64(32)
 _HASH_BITS = np.uint64(0xFFFFFF0000000000)
 _TAG_BITS = np.uint64(0xFFFFFFFF00000000)
 _LOW_BITS = np.uint64(0x00000000FFFFFFFF)
+
+_PYTHON_MULTIPLIER, _64_BITS, _32_BITS = int(_MULTIPLIER), (1 << 64) - 1, (1 << 32) - 1
 
 Unsigned = NDArray[np.uint64]
 
@@ -78,6 +83,8 @@ class Lexicon:
 
     def find(self, words: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of each word; -1 where it is unknown."""
+        if len(words) <= FEW:
+            return np.fromiter(map(self._find_one, words), np.int64, len(words))
         text, offsets = encode_words(words)
         return self.find_bytes(np.concatenate([text, np.zeros(MARGIN, np.uint8)]), offsets)
 
@@ -103,6 +110,31 @@ class Lexicon:
             if not len(pending):
                 break
         return numbers
+
+    def _find_one(self, word: str) -> int:
+        """Return the number of a word, -1 if it is unknown: the same search in plain Python."""
+        text = word.encode("utf-8", "surrogatepass")
+        size = len(text)
+        first = int.from_bytes(text[:MARGIN], "little")
+        product = (first ^ size) * _PYTHON_MULTIPLIER & _64_BITS
+        for done in range(MARGIN, size, MARGIN):
+            eight = int.from_bytes(text[done : done + MARGIN], "little")
+            product = (product ^ (product >> 32) ^ eight) * _PYTHON_MULTIPLIER & _64_BITS
+        product = (product ^ (product >> 32)) * _PYTHON_MULTIPLIER & _64_BITS
+        hashed = product ^ (product >> 32)
+        tag = (hashed >> 40 << 8) | min(size, 255)
+        n_slots, slots = len(self.slots), self.slots
+        place = (hashed & _32_BITS) * n_slots >> 32
+        while content := slots.item(place, WORD):
+            if content >> 32 == tag and slots.item(place, FIRST) == first:
+                number = (content & _32_BITS) - 1
+                if size <= MARGIN:
+                    return number
+                start, end = self.offsets.item(number), self.offsets.item(number + 1)
+                if end - start == size and self.arena[start + MARGIN : end].tobytes() == text[MARGIN:]:
+                    return number
+            place = place + 1 if place + 1 < n_slots else 0
+        return -1
 
     def _agree(
         self, words: NDArray[np.int64], text: NDArray[np.uint8], starts: NDArray[np.int64], sizes: NDArray[np.int64]

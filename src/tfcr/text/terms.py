@@ -64,7 +64,7 @@ def find_terms(texts: Sequence[str], tokenizer: AnyTokenizer, vocabulary: Vocabu
     tokens = [_tokens_of(text, tokenizer) for text in texts]
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
     different = list(dict.fromkeys(chain.from_iterable(tokens)))
-    numbers = vocabulary.lexicon.find(different)
+    numbers = vocabulary.find_words(different)
     places = dict(zip(different, range(len(different)), strict=True))
     in_order = np.fromiter(map(places.__getitem__, chain.from_iterable(tokens)), np.int64, int(lengths.sum()))
     documents = np.repeat(np.arange(len(texts)), lengths)

@@ -25,6 +25,9 @@ from tfcr.system.packed_strings import PackedWords
 from tfcr.text.lexicon import BigramLexicon, Lexicon
 from tfcr.text.tokenizers import is_symbol
 
+MOST_REMEMBERED = 50_000
+"""Words whose numbers are remembered after they were looked up."""
+
 NO_BIGRAMS: NDArray[np.int32] = np.zeros((0, 2), np.int32)
 
 
@@ -106,6 +109,22 @@ class Vocabulary:
     def lexicon(self) -> Lexicon:
         """The words as trained models look them up."""
         return Lexicon.of(self.words)
+
+    def find_words(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of each word, -1 where it is unknown; those found last are remembered."""
+        known = self._found
+        new = [word for word in words if word not in known]
+        if new:
+            if len(known) + len(new) > MOST_REMEMBERED:
+                known = self.__dict__["_found"] = {}
+                new = list(words)
+            known.update(zip(new, self.lexicon.find(new).tolist(), strict=True))
+        return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
+
+    @cached_property
+    def _found(self) -> dict[str, int]:
+        """The numbers of words that were looked up: most words of a text are those of texts before it."""
+        return {}
 
     @cached_property
     def bigram_lexicon(self) -> BigramLexicon:

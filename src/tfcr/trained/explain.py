@@ -130,11 +130,18 @@ def top_words(table: WordTable, decision: Decision, n: int) -> dict[Any, list[tu
     """Return, for each class, the terms that raise its score most over the training documents."""
     N_TOP.check(n)
     influences = class_scores(table.influences())
-    best = np.argsort(-influences, axis=0, kind="stable")[:n]
     return {
-        label: [(table.vocabulary.name(term), float(influences[term, number])) for term in best[:, number].tolist()]
-        for number, label in enumerate(decision.classes.tolist())
+        label: [(table.vocabulary.name(term), float(influences[term, number])) for term in _largest(column, n)]
+        for number, (label, column) in enumerate(zip(decision.classes.tolist(), influences.T, strict=True))
     }
+
+
+def _largest(values: NDArray[np.float64], n: int) -> list[int]:
+    """Return the places of the n largest values, the first of equal ones first; only these are sorted."""
+    least = np.partition(values, -n)[-n] if n < len(values) else -np.inf
+    places = np.flatnonzero(values >= least)
+    found: list[int] = places[np.argsort(-values[places], kind="stable")][:n].tolist()
+    return found
 
 
 def _spans_of_terms(
@@ -147,7 +154,7 @@ def _spans_of_terms(
     """
     spans: dict[int, list[tuple[int, int]]] = {}
     different = list(dict.fromkeys(token.token for token in tokens))
-    known = dict(zip(different, vocabulary.lexicon.find(different).tolist(), strict=True))
+    known = dict(zip(different, vocabulary.find_words(different).tolist(), strict=True))
     new = {word: len(vocabulary) + number for number, word in enumerate(unseen)}
     for token in tokens:
         spans.setdefault(new.get(token.token, known[token.token]), []).append((token.start, token.end))

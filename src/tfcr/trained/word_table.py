@@ -33,8 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.features.blocks import AVERAGINGS
+from tfcr.system.files import kernels_are_cached
 from tfcr.system.lazy import lazy_module
-from tfcr.text.documents import CountedDocuments, check_texts, worth_native_code
+from tfcr.text.documents import MIN_NATIVE_CHARACTERS, CountedDocuments, check_texts, worth_native_code
 from tfcr.text.pieces import Pieces
 from tfcr.text.terms import Batch, find_terms
 from tfcr.text.tokenizers import AnyTokenizer
@@ -189,6 +190,7 @@ class WordTable:
         checked = check_texts(texts)
         if worth_native_code(tokenizer, checked, ready=self._native_is_ready):
             return TextScores(*self.native.score_texts(checked, tokenizer))
+        self.__dict__["_scored"] = self.__dict__.get("_scored", 0) + sum(map(len, checked))
         found = find_terms(checked, tokenizer, self.vocabulary, unseen=bool(self.pieces))
         lengths = found.batch.lengths
         unknown = 1 - np.divide(found.known, lengths, out=np.ones(len(lengths)), where=lengths > 0)
@@ -224,8 +226,14 @@ class WordTable:
 
     @property
     def _native_is_ready(self) -> bool:
-        """Whether compiled code has scored texts by this table, so that one more text need not wait for it to load."""
-        return "_native" in self.__dict__ and self.native.is_ready
+        """Whether compiled code may score any text, however short.
+
+        It may if it has scored texts by this table before; or if it is in the cache, and so many characters have been
+        scored one text after the other that it would have paid to load it.
+        """
+        if "_native" in self.__dict__ and self.native.is_ready:
+            return True
+        return self.__dict__.get("_scored", 0) >= MIN_NATIVE_CHARACTERS and kernels_are_cached("score_documents")
 
     def contributions(self, batch: Batch, unseen: Rows) -> NDArray[np.float64]:
         """Return what each term of one document adds to each score.
@@ -246,17 +254,18 @@ class WordTable:
         factors = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
         added = np.zeros((len(batch.words), len(self.intercepts)))
         # the same division as in a score, term by term instead of for their sum
-        for stretch in self._stretches(batch, unseen):
-            columns = slice(self.starts[stretch.group], self.starts[stretch.group + 1])
-            added[stretch.at[:, None], self.outputs[columns]] += stretch.values * factors[stretch.group]
+        for part in self._parts(batch, unseen):
+            for number, (group, values, columns) in enumerate(part.slices):
+                scaled = part.values[:, values] * part.times[:, [number]]
+                added[part.at[:, None], self.outputs[columns]] += scaled * factors[group]
         for entry in self._entries_of(batch):
             np.add.at(added, (entry.at, self.outputs[entry.columns]), entry.values * factors[entry.groups])
         return added
 
     def _divisors(self, totals: NDArray[np.float64], lengths: NDArray[Any]) -> NDArray[np.float64]:
         """Return the divisors of documents, from their sums of weights; (n_documents, n_groups)."""
-        by_weights, by_length, one, sublinear = np.array([AVERAGINGS[name] for name in self.averagings], float).T
-        roots = np.where(sublinear > 0, np.sqrt(np.maximum(totals, 0)), totals)
+        by_weights, by_length, one = self._factors
+        roots = np.where(self.sublinear, np.sqrt(np.maximum(totals, 0)), totals)
         return np.asarray(by_weights * roots + by_length * lengths[:, None] + one)
 
     def unseen_rows(self, words: Sequence[str]) -> Rows:
@@ -317,6 +326,11 @@ class WordTable:
         return np.repeat(np.arange(self.n_groups), self.widths)
 
     @cached_property
+    def _factors(self) -> NDArray[np.float64]:
+        """What the weights, the length and 1 are multiplied by in each divisor; (3, n_groups)."""
+        return np.array([AVERAGINGS[name][:3] for name in self.averagings], np.float64).T
+
+    @cached_property
     def sublinear(self) -> NDArray[np.bool_]:
         """Whether counts enter each group sublinearly; (n_groups,)."""
         return np.array([AVERAGINGS[name].sublinear for name in self.averagings], np.bool_)
@@ -338,10 +352,11 @@ class WordTable:
         )
         scores = sp.lil_array((n_terms, len(self.outputs)), dtype=np.float32)
         weights = sp.lil_array((n_terms, self.n_groups), dtype=np.float32)
-        for stretch in self._stretches(everything, self.unseen_rows([])):
-            columns = np.arange(self.starts[stretch.group], self.starts[stretch.group + 1])
-            scores[stretch.at[:, None], columns] = stretch.values
-            weights[stretch.at, stretch.group] = stretch.weights
+        for part in self._parts(everything, self.unseen_rows([])):
+            for number, (group, values, columns) in enumerate(part.slices):
+                scaled = part.values[:, values] * part.times[:, [number]]
+                scores[part.at[:, None], np.arange(columns.start, columns.stop)] = scaled
+                weights[part.at, group] = part.weights[:, number]
         for entry in self._entries_of(everything):
             scores[entry.at, entry.columns] = entry.values
             weights[entry.terms, entry.term_groups] = entry.weights
@@ -352,7 +367,7 @@ class WordTable:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be derived, when models are copied to other processes."""
-        derived = "_native", "widths", "sublinear", "_by_output"
+        derived = "_native", "_scored", "_narrow", "widths", "sublinear", "_by_output", "_factors", "_slices"
         return {key: value for key, value in self.__dict__.items() if key not in derived}
 
     # plain scoring -------------------------------------------------------------------------------------------------
@@ -374,13 +389,18 @@ class WordTable:
 
     def _sums(self, batch: Batch, unseen: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the columns of documents before division, and their sums of weights."""
-        size, documents = len(batch.lengths), batch.documents()
+        size = len(batch.lengths)
+        documents = np.zeros(len(batch.words), np.int64) if size == 1 else batch.documents()
         sums, totals = np.zeros((size, len(self.outputs))), np.zeros((size, self.n_groups))
-        for stretch in self._stretches(batch, unseen):
-            of_rows = documents[stretch.at]
-            columns = slice(self.starts[stretch.group], self.starts[stretch.group + 1])
-            sums[:, columns] += _added_up(stretch.values, of_rows, size)
-            totals[:, stretch.group] += np.bincount(of_rows, stretch.weights, size)
+        for part in self._parts(batch, unseen):
+            of_rows = documents[part.at]
+            totals[:, part.groups] += _added_up(part.weights, of_rows, size)
+            for number, (_, values, columns) in enumerate(part.slices):
+                times = part.times[:, number]
+                if size == 1:
+                    sums[0, columns] += times @ part.values[:, values]
+                else:
+                    sums[:, columns] += _added_up(part.values[:, values] * times[:, None], of_rows, size)
         for entry in self._entries_of(batch):
             of_values, of_entries = documents[entry.at], documents[entry.terms]
             flat = np.bincount(of_values * sums.shape[1] + entry.columns, entry.values, sums.size)
@@ -408,24 +428,47 @@ class WordTable:
         outputs, firsts = np.unique(self.outputs[order], return_index=True)
         return order, outputs, firsts
 
-    def _stretches(self, batch: Batch, unseen: Rows) -> Iterator[_Stretch]:
-        """Yield what the terms of documents add to each group that has rows."""
+    def _parts(self, batch: Batch, unseen: Rows) -> Iterator[_Part]:
+        """Yield what words, bigrams and unseen words of documents add to the groups that they have rows for."""
         counts = batch.counts.astype(np.float64)
-        sublinear = np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
-        bounds = np.cumsum([0, self.vocabulary.n_words, len(self.bigrams.values), len(unseen.values)])
-        for rows, first, last in zip((self.words, self.bigrams, unseen), bounds, bounds[1:], strict=False):
-            at = np.flatnonzero((batch.words >= first) & (batch.words < last))
+        roots = np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
+        last = 0
+        for rows, size in (
+            (self.words, self.vocabulary.n_words),
+            (self.bigrams, len(self.vocabulary.bigrams)),
+            (unseen, len(unseen.values)),
+        ):
+            first, last = last, last + size
+            at = ((batch.words >= first) & (batch.words < last)).nonzero()[0]
             if not len(at) or not len(rows.groups):
                 continue
             numbers = batch.words[at] - first
-            found, weights = rows.values[numbers], rows.weights[numbers]
-            slices = zip(rows.groups.tolist(), self.stretch_slices(rows), strict=True)
-            for number, (group, stretch) in enumerate(slices):
-                values = found[:, stretch]
-                times = sublinear[at] if self.sublinear[group] else counts[at]
-                scales = times if rows is unseen else times * self._scales_of(group, values[:, 0])
-                squares = times * times if self.sublinear[group] else times
-                yield _Stretch(at, group, values[:, 1:] * scales[:, None], weights[:, number] * squares)
+            values = rows.values[numbers].astype(np.float64)
+            is_sublinear = self.sublinear[rows.groups]
+            times = np.where(is_sublinear, roots[at, None], counts[at, None])
+            weights = np.where(is_sublinear, times * times, times) * rows.weights[numbers]
+            slices = self._slices_of(rows)
+            if rows is not unseen:
+                codes = values[:, [stretch.start - 1 for _, stretch, _ in slices]].astype(np.int64)
+                times = times * self.scales[rows.groups, codes]
+            yield _Part(at, rows.groups, slices, times, values, weights)
+
+    def _slices_of(self, rows: Rows) -> list[tuple[int, slice, slice]]:
+        """Return for each group of some rows its number, where its values are, and its columns; remembered."""
+        found = self._slices.get(id(rows.groups))
+        if found is None:
+            bounds = [(int(self.starts[group]), int(self.starts[group + 1])) for group in rows.groups]
+            found = [
+                (int(group), slice(stretch.start + 1, stretch.stop), slice(*columns))
+                for group, stretch, columns in zip(rows.groups, self.stretch_slices(rows), bounds, strict=True)
+            ]
+            if rows is self.words or rows is self.bigrams:  # those of unseen words are new each time
+                self._slices[id(rows.groups)] = found
+        return found
+
+    @cached_property
+    def _slices(self) -> dict[int, list[tuple[int, slice, slice]]]:
+        return {}
 
     def _entries_of(self, batch: Batch) -> Iterator[_Entries]:
         """Yield what the terms of documents add to other groups, if anything."""
@@ -438,18 +481,19 @@ class WordTable:
         terms_of_entries = np.repeat(at, sizes)
         entries = _ranges(places[terms, ENTRY].astype(np.int64), sizes)
         of_group = groups[entries].astype(np.int64)
-        widths = self.widths[of_group]
-        # a term's stretches follow one another: the place of each is that of the term, and all before it in the term
-        ends = np.cumsum(1 + widths)
-        first_of_term = np.repeat(np.cumsum(sizes) - sizes, sizes)
-        stretches = np.repeat(places[terms, VALUE].astype(np.int64), sizes) + ends - 1 - widths
-        stretches -= (ends - 1 - widths)[first_of_term]
+        stretches = self._places_of(entries, terms, sizes, of_group)
         counts = batch.counts[terms_of_entries].astype(np.float64)
         roots = np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
         is_sublinear = self.sublinear[of_group]
         times = np.where(is_sublinear, roots, counts)
         codes = self.entries.values[stretches].astype(np.int64)
         scaled = times * self.scales[of_group, codes]
+        weights = self.entries.weights[entries] * np.where(is_sublinear, times * times, times)
+        if self._narrow:
+            columns, values = self.starts[of_group], self.entries.values[stretches + 1] * scaled
+            yield _Entries(terms_of_entries, columns, of_group, values, terms_of_entries, of_group, weights)
+            return
+        widths = self.widths[of_group]
         yield _Entries(
             at=np.repeat(terms_of_entries, widths),
             columns=_ranges(self.starts[of_group].astype(np.int64), widths),
@@ -457,23 +501,51 @@ class WordTable:
             values=self.entries.values[_ranges(stretches + 1, widths)] * np.repeat(scaled, widths),
             terms=terms_of_entries,
             term_groups=of_group,
-            weights=self.entries.weights[entries] * np.where(is_sublinear, times * times, times),
+            weights=weights,
         )
+
+    def _places_of(
+        self,
+        entries: NDArray[np.int64],
+        terms: NDArray[np.int32],
+        sizes: NDArray[np.int64],
+        groups: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Return where the stretches of entries begin, of terms with so many each."""
+        places = self.entries.places
+        found: NDArray[np.int64]
+        if self._narrow:  # two numbers each, so that their places follow from those of the entries
+            found = np.repeat(places[terms, VALUE].astype(np.int64) - 2 * places[terms, ENTRY], sizes) + 2 * entries
+            return found
+        # a term's stretches follow one another: the place of each is that of the term, and all before it in the term
+        before = np.cumsum(1 + self.widths[groups]) - 1 - self.widths[groups]
+        first_of_term = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        found = np.repeat(places[terms, VALUE].astype(np.int64), sizes) + before - before[first_of_term]
+        return found
+
+    @cached_property
+    def _narrow(self) -> bool:
+        """Whether all groups with entries have one column, as those of blocks that only their class sees."""
+        return bool((self.widths[np.unique(self.entries.groups)] == 1).all())
 
     def _scales_of(self, group: int, codes: Values) -> NDArray[np.float32]:
         return np.asarray(self.scales[group][codes.astype(np.int64)])
 
 
-class _Stretch(NamedTuple):
-    """What some terms of documents add to a group.
+class _Part(NamedTuple):
+    """What some terms of documents add to the groups that they have rows for.
 
-    `at` are the places of the terms in their batch, (n,); values are float64 (n, width of the group); weights (n,).
+    `at` are the places of the terms in their batch, (n,), and `slices` as in `WordTable._slices_of`. A value times that
+    of `times`, its count and scale, is what the term adds; float64 (n, n_groups + n_columns) and (n, n_groups), like
+    the `weights`, which are multiplied already.
     """
 
     at: NDArray[np.int64]
-    group: int
+    groups: NDArray[np.int32]
+    slices: list[tuple[int, slice, slice]]
+    times: NDArray[np.float64]
     values: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    weights: NDArray[np.floating[Any]]
 
 
 class _Entries(NamedTuple):
@@ -484,9 +556,9 @@ class _Entries(NamedTuple):
     """
 
     at: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    columns: NDArray[np.integer[Any]]
     groups: NDArray[np.int64]
-    values: NDArray[np.float64]
+    values: NDArray[np.floating[Any]]
     terms: NDArray[np.int64]
     term_groups: NDArray[np.int64]
     weights: NDArray[np.floating[Any]]
@@ -510,6 +582,8 @@ def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.i
 
 def _added_up(values: NDArray[Any], numbers: NDArray[np.int64], size: int) -> NDArray[np.float64]:
     """Return the sums of rows that have the same number; numbers are sorted, and below `size`."""
+    if size == 1:
+        return np.asarray(values.sum(axis=0, dtype=np.float64, keepdims=True))
     sums = np.zeros((size, *values.shape[1:]))
     if len(values):
         firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
