@@ -28,10 +28,20 @@ def decode_words(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[st
 
 
 def decode_some(text: NDArray[np.uint8], offsets: NDArray[np.int64], numbers: NDArray[np.int64]) -> list[str]:
-    """Return the words with these numbers."""
-    data = text.tobytes()
+    """Return the words with these numbers.
+
+    All bytes are decoded at once, and the text is cut where words start, counted in characters: a byte of the form
+    10xxxxxx continues a character. Raises UnicodeDecodeError if a word is not UTF-8.
+    """
+    used = text[: offsets[-1]]
+    characters = used.tobytes().decode("utf-8", "surrogatepass")
+    if len(characters) < len(used):
+        continues = (used & 0xC0) == 0x80
+        if continues[np.minimum(offsets[:-1], max(len(used) - 1, 0))][np.diff(offsets) > 0].any():
+            raise UnicodeDecodeError("utf-8", used.tobytes(), 0, 1, "a word begins within a character")
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(~continues)])[offsets]
     bounds = zip(offsets[numbers].tolist(), offsets[numbers + 1].tolist(), strict=True)
-    return [data[start:end].decode("utf-8", "surrogatepass") for start, end in bounds]
+    return [characters[start:end] for start, end in bounds]
 
 
 class PackedWords(Sequence[str]):

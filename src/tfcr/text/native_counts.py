@@ -240,10 +240,20 @@ class ByteCounter:
         for batch in _batches(texts):
             if self.stopped:
                 return
-            encoded = [self.tokenizer.prepare(text).encode("utf-8", "surrogatepass") for text in batch]
-            starts = np.zeros(len(encoded) + 1, np.int64)
-            np.cumsum([len(text) for text in encoded], out=starts[1:])
-            yield self.count_bytes(np.frombuffer(b"".join(encoded), np.uint8), starts)
+            yield self.count_bytes(*self._encoded(batch))
+
+    def _encoded(self, texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the bytes of prepared texts, and where each starts."""
+        prepare, lower = self.tokenizer.prepare, self.tokenizer.lower
+        encoded = [  # what `prepare` does with ASCII is written out: calls take longer than short texts do
+            (text.lower() if lower else text).encode()
+            if text.isascii()
+            else prepare(text).encode("utf-8", "surrogatepass")
+            for text in texts
+        ]
+        starts = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
+        return np.frombuffer(b"".join(encoded), np.uint8), starts
 
     def known_tokens(self, batch: Batch) -> NDArray[np.int64]:
         """Return the number of known tokens of each document."""
