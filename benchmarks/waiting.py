@@ -2,9 +2,10 @@
 
     python benchmarks/waiting.py [ROW ...]
 
-Rows: one-post one-short-text first-answer shell batch counting size. What a user starts is a fresh process here, imports
-included; contestants take turns, and the least of several turns is kept. Models are trained once, on 17,000 posts of
-20ng, and kept in the folder named by TFCR_BENCH or one for temporary files. Writes benchmarks/results/waiting.md, .json.
+Rows: one-post one-short-text first-answer shell batch counting size. What a user starts is a fresh process here,
+imports included; contestants take turns, and the least of several turns is kept. Models are trained once, on 17,000
+posts of 20ng, and kept in the folder named by TFCR_BENCH, or one for temporary files. Writes
+benchmarks/results/waiting.md and .json.
 """
 
 import os
