@@ -190,6 +190,8 @@ class BigramLexicon:
 
     def find(self, pairs: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """Return the number of each pair of word numbers, (n_pairs, 2); -1 where it is unknown."""
+        if len(pairs) <= FEW:
+            return np.fromiter((self._find_one(*pair) for pair in pairs.tolist()), np.int64, len(pairs))
         numbers = np.full(len(pairs), -1, np.int64)
         pending = np.flatnonzero((pairs >= 0).all(axis=1))
         places, tags = _bigram_slots(pairs[pending], np.full(len(pending), -1), len(self.slots), len(self))
@@ -208,6 +210,22 @@ class BigramLexicon:
             if not len(pending):
                 break
         return numbers
+
+    def _find_one(self, one: int, two: int) -> int:
+        """Return the number of a pair, -1 if it is unknown: the same search in plain Python."""
+        if one < 0 or two < 0:
+            return -1
+        product = (one << 32 | two) * _PYTHON_MULTIPLIER & _64_BITS
+        hashed = product ^ (product >> 32)
+        bits, n_slots, slots = number_bits(len(self)), len(self.slots), self.slots
+        tag, place = (hashed >> 32) << bits & _32_BITS, (hashed & _32_BITS) * n_slots >> 32
+        while content := slots.item(place):
+            if content >> bits << bits == tag:
+                number = (content & ((1 << bits) - 1)) - 1
+                if self.bigrams.item(number, 0) == one and self.bigrams.item(number, 1) == two:
+                    return number
+            place = place + 1 if place + 1 < n_slots else 0
+        return -1
 
 
 def n_slots_for(size: int) -> int:

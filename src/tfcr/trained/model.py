@@ -117,6 +117,12 @@ class TrainedModel:
         """Return the class counts of the training texts, which a loaded model reads now; None if they were not kept."""
         return self.counts.read() if isinstance(self.counts, StoredCounts) else self.counts
 
+    def _written_counts(self) -> Arrays | None:
+        """Return the class counts as they are written; those of a loaded model as they were found."""
+        if isinstance(self.counts, StoredCounts):
+            return self.counts.arrays()
+        return None if self.counts is None else write_counts(self.counts)
+
     def rounded(self) -> "TrainedModel":
         """Return the model as `save` writes it: the values of a large table are rounded to 8 bits."""
         return replace(self, table=round_table(self.table))
@@ -149,7 +155,7 @@ class TrainedModel:
             Whether to keep the hashes of the training texts. Who has them can check whether a text was among these.
         """
         seen = self.training_texts() if hashes else None
-        kept = self.class_counts() if counts else None
+        kept = self._written_counts() if counts else None
         table = round_table(self.table)
         config = {
             "settings": self.settings,
@@ -163,7 +169,7 @@ class TrainedModel:
         }
         data = {"table": write_table(table)}
         if kept is not None:
-            data["counts"] = write_counts(kept)
+            data["counts"] = kept
         if seen is not None:
             data["seen"] = seen.write()
         save_folder(Path(path), config, data, model_card(config))
@@ -215,12 +221,18 @@ class StoredCounts:
 
     def read(self) -> ClassCounts | None:
         """Return the counts; None if the model has been replaced since it was loaded."""
+        arrays = self.arrays()
         try:
-            return read_counts(read_data(self.folder, self.file), self.classes)
-        except FileNotFoundError:
-            return None
+            return None if arrays is None else read_counts(arrays, self.classes)
         except (DamagedError, ModelError) as error:
             raise ModelError(f"{self.folder} is damaged: {error}; get or save the model again") from None
+
+    def arrays(self) -> Arrays | None:
+        """Return the arrays of the counts; None if the model has been replaced since it was loaded."""
+        try:
+            return read_data(self.folder, self.file)
+        except FileNotFoundError:
+            return None
 
 
 def _read_model(config: dict[str, Any], data: dict[str, Arrays], tokenizer: AnyTokenizer | None) -> TrainedModel:

@@ -50,6 +50,8 @@ else:
 
 MIN_NATIVE_ENTRIES = 200_000
 """Counts of all documents below which they are scored by numpy, sooner than compiled code is loaded."""
+CHARACTERS_PER_TEXT = 1_000
+"""About how many characters numpy could score in the time that a call for one text takes however short it is."""
 CHUNK_ENTRIES = 1 << 16
 """Counts that numpy scores together."""
 CHUNK_BYTES = 1 << 26
@@ -190,7 +192,8 @@ class WordTable:
         checked = check_texts(texts)
         if worth_native_code(tokenizer, checked, ready=self._native_is_ready):
             return TextScores(*self.native.score_texts(checked, tokenizer))
-        self.__dict__["_scored"] = self.__dict__.get("_scored", 0) + sum(map(len, checked))
+        scored = sum(map(len, checked)) + CHARACTERS_PER_TEXT * len(checked)
+        self.__dict__["_scored"] = self.__dict__.get("_scored", 0) + scored
         found = find_terms(checked, tokenizer, self.vocabulary, unseen=bool(self.pieces))
         lengths = found.batch.lengths
         unknown = 1 - np.divide(found.known, lengths, out=np.ones(len(lengths)), where=lengths > 0)
@@ -233,7 +236,7 @@ class WordTable:
         """
         if "_native" in self.__dict__ and self.native.is_ready:
             return True
-        return self.__dict__.get("_scored", 0) >= MIN_NATIVE_CHARACTERS and kernels_are_cached("score_documents")
+        return self.__dict__.get("_scored", 0) >= MIN_NATIVE_CHARACTERS // 2 and kernels_are_cached("score_documents")
 
     def contributions(self, batch: Batch, unseen: Rows) -> NDArray[np.float64]:
         """Return what each term of one document adds to each score.
@@ -270,6 +273,13 @@ class WordTable:
 
     def unseen_rows(self, words: Sequence[str]) -> Rows:
         """Return the rows of words that are not in the table: the sums of the rows of their pieces."""
+        return self._sum_pieces(words) if len(words) else self._no_unseen
+
+    @cached_property
+    def _no_unseen(self) -> Rows:
+        return self._sum_pieces(())
+
+    def _sum_pieces(self, words: Sequence[str]) -> Rows:
         groups = np.array([table.group for table in self.pieces], np.int32)
         values, weights = [np.zeros((len(words), 0))], [np.zeros((len(words), 0))]
         for table in self.pieces:
@@ -367,7 +377,17 @@ class WordTable:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be derived, when models are copied to other processes."""
-        derived = "_native", "_scored", "_narrow", "widths", "sublinear", "_by_output", "_factors", "_slices"
+        derived = (
+            "_native",
+            "_scored",
+            "_narrow",
+            "_no_unseen",
+            "widths",
+            "sublinear",
+            "_by_output",
+            "_factors",
+            "_slices",
+        )
         return {key: value for key, value in self.__dict__.items() if key not in derived}
 
     # plain scoring -------------------------------------------------------------------------------------------------
