@@ -177,7 +177,7 @@ class BigramLexicon:
         places, contents = _bigram_slots(bigrams, np.arange(len(bigrams)), n_slots_for(len(bigrams)), len(bigrams))
         slots = np.zeros(n_slots_for(len(bigrams)), np.uint32)
         _insert(slots, places, contents)
-        return cls(np.ascontiguousarray(bigrams), slots).frozen()
+        return cls(np.ascontiguousarray(bigrams).view(), slots).frozen()
 
     def frozen(self) -> "BigramLexicon":
         """Return it with arrays that cannot be written to."""

@@ -253,7 +253,7 @@ def _read_vocabulary(arrays: Arrays) -> Vocabulary:
     slots = get_array(arrays, "bigrams.slots", "u", (None,))
     taken = slots[slots != 0] & np.uint32((1 << number_bits(len(bigrams))) - 1)
     _check_slots("bigrams.slots", slots, taken, len(bigrams))
-    return Vocabulary.stored(lexicon, BigramLexicon(bigrams, slots.astype(np.uint32, copy=False)), symbols)
+    return Vocabulary.stored(lexicon, BigramLexicon(bigrams, slots.astype(np.uint32, copy=False)).frozen(), symbols)
 
 
 def _read_lexicon(arrays: Arrays, name: str) -> Lexicon:

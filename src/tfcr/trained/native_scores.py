@@ -95,12 +95,15 @@ class NativeTable:
             np.zeros((n_words, int((1 + table.widths[groups]).sum())), np.float32),
         )
         slices = table.stretch_slices(rows)
-        for number, (some, cutter) in enumerate(zip(table.pieces, self.cutters, strict=True)):
-            if n_words:
-                add_pieces(
-                    *cutter.cut(text, offsets), _readonly(some.rows.weights), _readonly(some.rows.values),
-                    _readonly(table.scales[some.group]), rows.weights[:, number], rows.values[:, slices[number]][:, 1:],
-                )  # fmt: skip
+        for number, (some, cutter) in enumerate(zip(table.pieces, self.cutters, strict=True) if n_words else ()):
+            # into arrays of their own: compiled code is specialised to contiguous ones
+            weights, values = np.empty(n_words, np.float32), np.empty((n_words, table.widths[some.group]), np.float32)
+            add_pieces(
+                *cutter.cut(text, offsets), _readonly(some.rows.weights), _readonly(some.rows.values),
+                _readonly(table.scales[some.group]), weights, values,
+            )  # fmt: skip
+            rows.weights[:, number] = weights
+            rows.values[:, slices[number].start + 1 : slices[number].stop] = values
         return rows
 
     def score(self, first: int, last: int, batch: Batch, unseen: Rows, decisions: NDArray[np.float64]) -> None:

@@ -30,11 +30,14 @@ PER_OCTAVE = 4
 LARGEST = 127
 
 
-def round_table(table: WordTable) -> WordTable:
-    """Return a large table with values of 8 bits; a small one, or one that is rounded already, as it is."""
+def round_table(table: WordTable, at_least: int | None = None) -> WordTable:
+    """Return a large table with values of 8 bits; a small one, or one that is rounded already, as it is.
+
+    A table is large if it has `at_least` so many values; by default ROUNDED_FROM.
+    """
     parts = table.words, table.bigrams, *(some.rows for some in table.pieces)
     size = sum(part.values.size for part in parts) + table.entries.values.size
-    if table.words.values.dtype == np.int8 or size < ROUNDED_FROM:
+    if table.words.values.dtype == np.int8 or size < (ROUNDED_FROM if at_least is None else at_least):
         return table
     table = _without_weak_bigrams(table)
     parts = table.words, table.bigrams, *(some.rows for some in table.pieces)
