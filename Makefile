@@ -36,6 +36,7 @@ kill: .venv/dev
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/waiting.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/author_loop.py
 	$(BIN)/python benchmarks/newsgroups.py

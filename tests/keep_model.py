@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.conftest import plain_classifier, random_corpus, random_vectors
 from tfcr import Embeddings
+from tfcr.trained import rounding
 from tfcr.trained.format import SCHEMA
 
 
@@ -17,6 +19,9 @@ def main() -> None:
     parts = ("ngrams", "vectors", "plain")
     model = plain_classifier(parts=parts, embeddings=vectors, blocks="own").fit(corpus.texts, corpus.labels)
     assert all(model.part_weights_.values())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounding, "ROUNDED_FROM", 0)  # as large tables are
+        model._set_trained(model.model_.rounded())
     folder = Path(__file__).parent / "models" / f"schema-{SCHEMA}"
     model.save(folder)
     (folder / ".lock").unlink()

@@ -29,6 +29,7 @@ from tfcr.errors import InputError, UnknownNameError
 from tfcr.features.blocks import AVERAGINGS, BLOCKS, empty_blocks
 from tfcr.heads import HEADS
 from tfcr.text.documents import count_terms
+from tfcr.text.tokenizers import TOKENIZERS
 
 
 def fitted(corpus: Corpus, vectors: Embeddings, **parameters: Any) -> TfcrClassifier:
@@ -356,6 +357,6 @@ def test_a_model_is_copied_without_what_can_be_made_again() -> None:
     corpus = random_corpus(n_classes=3)
     model = fitted(corpus, random_vectors(corpus))
     before = len(pickle.dumps(model))
-    packed = model.table_._packed
+    model.table_.native.score_texts(corpus.texts, TOKENIZERS["words"])
     assert len(pickle.dumps(model)) == before
-    assert len(packed.vocabulary) == len(pickle.loads(pickle.dumps(model)).table_.vocabulary)
+    assert len(model.table_.vocabulary) == len(pickle.loads(pickle.dumps(model)).table_.vocabulary)

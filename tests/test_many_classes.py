@@ -9,7 +9,6 @@ from tfcr import ClassCounts, Embeddings, TfcrClassifier, WeightedEmbeddingVecto
 from tfcr.errors import InputError
 from tfcr.schemes import compute_weights
 from tfcr.system import hardware
-from tfcr.trained import word_table
 
 N_CLASSES = 40
 WORDS = [f"w{number}" for number in range(N_CLASSES)]
@@ -20,19 +19,6 @@ VECTORS = Embeddings.from_arrays(WORDS, np.random.default_rng(0).normal(size=(N_
 
 def paper(**parameters: Any) -> TfcrClassifier:
     return TfcrClassifier.from_preset("paper", embeddings=VECTORS, **parameters)
-
-
-def test_a_sparse_sum_over_columns_gives_the_same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    dense = paper().fit(TEXTS, LABELS)
-    expected = dense.decision_function(TEXTS), dense.top_words(3), dense.explain(TEXTS[0]).contributions()
-    assert isinstance(dense.table_._adds_to, np.ndarray)
-    monkeypatch.setattr(word_table, "MAX_DENSE", 100)
-    sparse = paper().fit(TEXTS, LABELS)
-    assert not isinstance(sparse.table_._adds_to, np.ndarray)
-    np.testing.assert_allclose(sparse.decision_function(TEXTS), expected[0], rtol=1e-12, atol=1e-12)
-    for label, words in sparse.top_words(3).items():
-        assert dict(words) == pytest.approx(dict(expected[1][label]), rel=1e-6)
-    assert sparse.explain(TEXTS[0]).contributions() == pytest.approx(expected[2], rel=1e-9)
 
 
 def test_blocks_of_all_classes_are_refused_if_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

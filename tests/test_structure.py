@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tfcr
+from tfcr.trained.format import SCHEMA
 
 SOURCE = Path(tfcr.__file__).parent
 
@@ -107,11 +109,58 @@ def test_no_path_of_a_machine_is_in_the_source() -> None:
         assert not re.search(r"/(home|work|root|Users)/\w", file.read_text("utf-8")), file
 
 
-def test_a_trained_model_needs_no_scikit_learn(tmp_path: Path) -> None:
+NEEDED = ("numpy", "numpy.libs", "safetensors", "tfcr")
+"""All that an environment for prediction has, besides Python."""
+
+
+def test_a_trained_model_needs_numpy_and_safetensors_alone(tmp_path: Path) -> None:
+    """In an environment that has nothing else: load, predict, explain, and list words."""
+    for name in NEEDED:
+        for place in (SOURCE.parent, *map(Path, sys.path)):
+            if (place / name).is_dir():
+                (tmp_path / name).symlink_to((place / name).resolve())
+                break
     code = (
-        "import sys; from tfcr import TrainedModel; model = TrainedModel.load(sys.argv[1]); model.predict(['w0_1']); "
-        "print([name for name in ('sklearn', 'numba', 'polars', 'gensim') if name in sys.modules])"
+        "import sys; from tfcr import TrainedModel; model = TrainedModel.load(sys.argv[1]); "
+        "found = model.predict(['w0_1 unseen']), model.predict_proba(['w0_1']), model.explain('w0_1 unseen w1_2'); "
+        "model.top_words(3); TrainedModel.load(sys.argv[1], check=False).predict(['w0_1'] * 3); "
+        "top = {name.split('.')[0] for name in sys.modules}; print(sorted(top - set(sys.stdlib_module_names)))"
     )
-    folder = Path(__file__).parent / "models" / "schema-3"
-    result = subprocess.run([sys.executable, "-c", code, str(folder)], check=True, capture_output=True, text=True)
-    assert result.stdout == "[]\n"
+    folder = Path(__file__).parent / "models" / f"schema-{SCHEMA}"
+    # -S: no site-packages; what is imported comes from this folder, or from Python itself
+    result = subprocess.run(
+        [sys.executable, "-S", "-c", code, str(folder)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+    )
+    assert result.stdout == "['__main__', 'numpy', 'safetensors', 'tfcr']\n"
+
+
+COMMANDS: dict[str, set[str]] = {
+    "explain MODEL w0_1": {"rich"},
+    "words MODEL": {"rich"},
+    "predict MODEL DATA": {"polars"},
+}
+"""What commands load, of packages that take long to load."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_shell_loads_what_it_uses(command: str, tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("text\nw0_1\n")
+    places = {"MODEL": str(Path(__file__).parent / "models" / f"schema-{SCHEMA}"), "DATA": str(tmp_path / "data.csv")}
+    code = (
+        "import sys; from tfcr.cli import app; app(sys.argv[1:], standalone_mode=False); slow = {'sklearn', 'scipy', "
+        "'numba', 'polars', 'gensim', 'rich', 'ssl', 'pandas'}; print('loaded', *sorted(slow & set(sys.modules)))"
+    )
+    arguments = [places.get(word, word) for word in command.split()]
+    result = subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True)
+    assert set(result.stdout.splitlines()[-1].split()[1:]) == COMMANDS[command]
+
+
+def test_the_estimator_is_loaded_when_it_is_asked_for() -> None:
+    code = "import sys, tfcr; print('sklearn' in sys.modules, callable(tfcr.load), 'sklearn' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert result.stdout == "False True True\n"

@@ -31,10 +31,11 @@ from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
+from tfcr.trained.collapse import collapse
 from tfcr.trained.explain import Explanation
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.seen import TrainingTexts
-from tfcr.trained.word_table import WordTable, collapse
+from tfcr.trained.word_table import WordTable
 
 TABLE_BYTES = 32
 """Memory for each score of a word table while it is made: value, row and column, twice."""
@@ -206,6 +207,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         documents = self.count(texts)
         embeddings = self.load_embeddings(texts, documents)
         self.fit_counted(documents, labels[used], weights[used], embeddings)
+        self._set_trained(self._trained().rounded())  # as it will be saved
         return self.remember_texts(texts)
 
     def remember_texts(self, texts: Iterable[str]) -> "TfcrClassifier":
@@ -342,7 +344,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     @property
     def counts_(self) -> ClassCounts | None:
         """The class counts of the training texts."""
-        return self.model_.counts
+        return self.model_.class_counts()
 
     @property
     def training_(self) -> Mapping[str, Any]:
@@ -504,9 +506,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         }
 
 
-def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None) -> TfcrClassifier:
+def load(path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None, check: bool = True) -> TfcrClassifier:
     """Load a saved model as an estimator; see `TrainedModel.load`."""
-    model = TrainedModel.load(path, tokenizer=tokenizer)
+    model = TrainedModel.load(path, tokenizer=tokenizer, check=check)
     try:
         return TfcrClassifier.from_trained(model)
     except (KeyError, TypeError, ValueError) as error:

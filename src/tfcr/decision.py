@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
 from tfcr.errors import InputError
 from tfcr.text.class_counts import Labels
@@ -79,21 +78,33 @@ def best_class(scores: Scores) -> ClassNumbers:
 # links: from scores to probabilities -------------------------------------------------------------------------------
 
 
+def _expit(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return 1 / (1 + exp(-x)); of the exponent's two signs, the one that cannot overflow."""
+    small = np.exp(-np.abs(values, dtype=np.float64))
+    return np.asarray(np.where(values >= 0, 1, small) / (1 + small))
+
+
+def _normalised(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the softmax of each row."""
+    powers = np.exp(np.subtract(values, values.max(axis=1, keepdims=True), dtype=np.float64))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
 def _sigmoid(scores: Scores) -> NDArray[np.float64]:
     """One-vs-rest logistic regression: each class's own probability, normalised to add up to 1."""
-    each = expit(class_scores(scores))
+    each = _expit(class_scores(scores))
     total = each.sum(axis=1, keepdims=True)
     return np.where(total > 0, each / np.where(total > 0, total, 1), 1 / each.shape[1])
 
 
 def _softmax(scores: Scores) -> NDArray[np.float64]:
     """For scores that are not log-odds (svm, ridge): they rank the classes and are not calibrated."""
-    return np.asarray(softmax(class_scores(scores), axis=1))
+    return _normalised(class_scores(scores))
 
 
 def _multinomial(scores: Scores) -> NDArray[np.float64]:
     """Multinomial logistic regression; with two classes, a single output of log-odds."""
-    return np.asarray(softmax(logits(scores), axis=1))
+    return _normalised(logits(scores))
 
 
 LINKS: dict[str, Callable[[Scores], NDArray[np.float64]]] = {

@@ -7,6 +7,8 @@ from tfcr.embeddings import Embeddings
 from tfcr.presets import PRESETS
 from tfcr.system.native import last_row_end
 from tfcr.text.documents import count_terms
+from tfcr.text.tokenizers import TOKENIZERS
+from tfcr.trained.rounding import round_table
 from tfcr.transformers import WeightedEmbeddingVectorizer
 
 N_DOCUMENTS, N_CLASSES, N_WORDS, DIMENSIONS = 20_000, 10, 2_000, 64
@@ -28,6 +30,8 @@ def warm_up() -> None:
     model.predict(texts)
     model.model_.score_counted(count_terms(texts))
     for part in PRESETS["best"]["parts"]:  # one by one: stacking might leave one out
-        TfcrClassifier(parts=[part], embeddings=vectors, C=1.0).fit(texts, labels).predict([*texts, "unseen!"])
+        table = TfcrClassifier(parts=[part], embeddings=vectors, C=1.0).fit(texts, labels).table_
+        for small_or_large in (table, round_table(table, at_least=0)):
+            small_or_large.score_texts([*texts, "unseen!"], TOKENIZERS["symbols"])
     WeightedEmbeddingVectorizer(embeddings=vectors).fit_transform(texts, labels)
     last_row_end(np.frombuffer(b"a,b\n", np.uint8), ord(","), True)

@@ -13,7 +13,7 @@ from tfcr.kernels import pieces as kernel
 from tfcr.kernels import tokens
 from tfcr.system.packed_strings import encode_words
 from tfcr.text import pieces
-from tfcr.text.native_counts import MARGIN, Lexicon
+from tfcr.text.lexicon import MARGIN, Lexicon
 from tfcr.text.pieces import SEGMENTATIONS, Pieces, affixes_of, ngrams_of
 
 WORDS = st.lists(st.one_of(st.text("abé😀 ", max_size=9), st.text("ab中", min_size=62, max_size=67)), max_size=5)

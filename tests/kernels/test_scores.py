@@ -22,11 +22,11 @@ def test_scores_from_bytes_are_those_of_counted_documents(
     texts = [*corpus.texts, "", "unknown only", "w0_1 " * 5000, "Common1, w1_1 ümläut\u0301 w1_1"]
     counted = count_terms(texts, vocabulary=table.vocabulary)
     expected = table.decision(counted)
-    tolerance = 1e-4 * max(1, abs(expected).max())
-    fast, unknown = table._packed.score_texts(texts, TOKENIZERS["words"], threads)
-    np.testing.assert_allclose(fast, expected, rtol=1e-4, atol=tolerance)
+    near = {"rtol": 1e-6, "atol": 1e-9 * max(1, abs(expected).max())}
+    fast, unknown = table.native.score_texts(texts, TOKENIZERS["words"], threads)
+    np.testing.assert_allclose(fast, expected, **near)
     np.testing.assert_allclose(unknown, counted.unknown_fractions())
-    np.testing.assert_allclose(table._packed.score_counted(counted, threads), expected, rtol=1e-4, atol=tolerance)
+    np.testing.assert_allclose(table.native.score_counted(counted, threads), expected, **near)
 
 
 def test_long_documents_lose_no_digits() -> None:
@@ -34,5 +34,5 @@ def test_long_documents_lose_no_digits() -> None:
     table = plain_classifier(embeddings=random_vectors(corpus)).fit(corpus.texts, corpus.labels).table_
     short = "w0_1 w1_2 common1 w2_3 common2 "
     expected = table.decision(count_terms([short], vocabulary=table.vocabulary))
-    scores, _ = table._packed.score_texts([short * 400_000], TOKENIZERS["words"])
+    scores, _ = table.native.score_texts([short * 400_000], TOKENIZERS["words"])
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)  # the average of a text and of its copies

@@ -53,7 +53,7 @@ BAD: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "missing": (lambda arrays: arrays.pop("m.data"), "the array 'm.data' is missing"),
     "another type": (replace("m.data", lambda a: a.astype(int)), "'m.data' is of type int64"),
     "another number of axes": (replace("i", lambda a: a[:, None]), r"'i' is of type int64 and shape \(3, 1\)"),
-    "another length": (replace("i", lambda a: a[:2]), r"expected one of 'i' \(3,\)"),
+    "another length": (replace("i", lambda a: a[:2]), r"expected one of 'iu' \(3,\)"),
     "index too large": (put("i", 0, 3), "'i' holds indices out of range; expected 0 to 2"),
     "index below 0": (put("i", 0, -1), "'i' holds indices out of range"),
     "column too large": (put("m.indices", 0, 2), "'m.indices' holds indices out of range"),

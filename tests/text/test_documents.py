@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import plain_classifier
-from tfcr.text.documents import count_terms, skipped_in_bigrams
+from tfcr.text.documents import count_terms
+from tfcr.text.terms import skipped_in_bigrams
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
 

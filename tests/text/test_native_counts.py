@@ -13,7 +13,8 @@ from tfcr.embeddings import store
 from tfcr.system.packed_strings import encode_words
 from tfcr.text import native_counts
 from tfcr.text.documents import count_terms
-from tfcr.text.native_counts import BigramLexicon, ByteCounter, Lexicon, TermMerger, count_bytes, number_tokens
+from tfcr.text.lexicon import Lexicon
+from tfcr.text.native_counts import Bigrams, ByteCounter, TermMerger, count_bytes, number_tokens
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
 
@@ -94,7 +95,7 @@ def test_compiled_code_finds_the_same_terms(texts: list[str], others: list[str])
     known = count_terms(texts, symbols, bigrams=True).vocabulary
     plain = count_terms(others, symbols, known)
     counter = ByteCounter(symbols, Lexicon.of(known.words), merging=False, keeping=True)
-    merger = TermMerger(BigramLexicon.of(known, symbols))
+    merger = TermMerger(Bigrams.of(known, symbols))
     for _ in range(2):  # a second batch is counted as the first one is
         for batch in counter.count(others):
             merged = merger.merge(batch)

@@ -28,7 +28,7 @@ def test_the_fast_path_of_prediction_is_the_plain_one() -> None:
     )
     assert len(model.table_.vocabulary.bigrams) > 0
     plain = model.table_.score_texts(texts, TOKENIZERS["words"])
-    fast = model.table_._packed.score_texts(texts, TOKENIZERS["words"])
+    fast = model.table_.native.score_texts(texts, TOKENIZERS["words"])
     np.testing.assert_allclose(fast[0], plain.scores, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(fast[1], plain.unknown_fractions, atol=1e-12)
     counted = model.model_.decision.labels(model.model_.score_counted(model.count(texts)))

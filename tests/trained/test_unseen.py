@@ -23,9 +23,10 @@ from tfcr.text.class_counts import ClassCounts
 from tfcr.text.documents import count_terms
 from tfcr.text.tokenizers import TOKENIZERS, is_symbol
 from tfcr.text.vocabulary import Vocabulary
-from tfcr.trained import packed_table, word_table
+from tfcr.trained import native_scores, word_table
+from tfcr.trained.collapse import collapse
 from tfcr.trained.model import TrainedModel
-from tfcr.trained.word_table import WordTable, collapse
+from tfcr.trained.word_table import WordTable
 
 
 def random_texts(n_documents: int, random: Any, n_words: int = 40) -> list[str]:
@@ -43,9 +44,10 @@ def sub_words(segmentation: str, random: Any) -> Embeddings:
 
 @dataclass(frozen=True)
 class Case:
-    """A word table with random coefficients, and the blocks that it was made of."""
+    """A word table with random coefficients, and the blocks that it was made of, over a vocabulary in its own order."""
 
     table: WordTable
+    vocabulary: Vocabulary
     blocks: list[Block]
     fitted: FittedHead
     tokenizer: Any
@@ -121,7 +123,7 @@ def make_case(kind: str, n_classes: int = 3, seed: int = 0, tokenizer: str = "sy
     )
     fitted = FittedHead(coefficients, random.normal(size=n_outputs), means, "softmax")
     table = collapse(documents, np.ones(25), blocks, fitted)
-    return Case(table, blocks, fitted, TOKENIZERS[tokenizer], texts)
+    return Case(table, documents.vocabulary, blocks, fitted, TOKENIZERS[tokenizer], texts)
 
 
 def naive_scores(case: Case) -> NDArray[np.float64]:
@@ -131,9 +133,8 @@ def naive_scores(case: Case) -> NDArray[np.float64]:
 
 def naive_parts(case: Case, text: str) -> list[tuple[str, NDArray[np.float64]]]:
     """Return what each term of a text adds to the scores of each block."""
-    vocabulary: Vocabulary = case.table.vocabulary
     tokens = case.tokenizer(text)
-    numbers = {name: number for number, name in enumerate(vocabulary.names)}
+    numbers = {name: number for number, name in enumerate(case.vocabulary.names)}
     joined = [token for token in tokens if not is_symbol(token)]
     bigrams = [f"{one} {two}" for one, two in itertools.pairwise(joined)]
     counts = Counter(tokens) + Counter(name for name in bigrams if name in numbers)
@@ -198,11 +199,11 @@ def test_every_path_scores_unseen_words_as_the_features_say(
     near(table.decision(counted), expected)
     monkeypatch.setattr(native_counts, "BATCH_CHARACTERS", 60)
     for threads, remembered in itertools.product((1, 3), (50_000, 3)):  # with 3, a thread forgets after most batches
-        monkeypatch.setattr(packed_table, "MAX_UNSEEN", remembered)
-        compiled, fractions = table._packed.score_texts(texts, case.tokenizer, threads)
+        monkeypatch.setattr(native_scores, "MAX_UNSEEN", remembered)
+        compiled, fractions = table.native.score_texts(texts, case.tokenizer, threads)
         near(compiled, expected)
         np.testing.assert_allclose(fractions, unknown)
-        near(table._packed.score_counted(counted, threads), expected)
+        near(table.native.score_counted(counted, threads), expected)
     # documents that were counted over another vocabulary, or already over this one
     together = count_terms([*texts, *texts], case.tokenizer, bigrams=True)
     for some in (together.rows(np.arange(len(texts))), counted):
@@ -242,10 +243,10 @@ def test_many_unseen_words_are_forgotten_and_found_again(monkeypatch: pytest.Mon
         forget(self)
 
     monkeypatch.setattr(native_counts.ByteCounter, "forget_new_words", counted)
-    monkeypatch.setattr(packed_table, "MAX_UNSEEN", 100)
+    monkeypatch.setattr(native_scores, "MAX_UNSEEN", 100)
     for threads in (1, 2):
         forgotten.clear()
-        near(case.table._packed.score_texts(texts, case.tokenizer, threads)[0], expected)
+        near(case.table.native.score_texts(texts, case.tokenizer, threads)[0], expected)
         assert len(forgotten) > 2
         assert min(forgotten) > 100
 
@@ -333,7 +334,7 @@ def test_models_with_pieces_come_back_as_they_were(trained: TfcrClassifier, tmp_
     again = load(tmp_path / "model")
     texts = [*TEXTS[:4], "goodish badness best", "ÿ", ""]
     np.testing.assert_array_equal(again.decision_function(texts), trained.decision_function(texts))
-    compiled = again.table_._packed.score_texts(texts, TOKENIZERS["symbols"])[0][:, 0]
+    compiled = again.table_.native.score_texts(texts, TOKENIZERS["symbols"])[0][:, 0]
     np.testing.assert_allclose(compiled, trained.decision_function(texts), rtol=1e-5, atol=1e-5)
     assert len(again.table_.pieces) == len(trained.table_.pieces)
     for one, other in zip(again.table_.pieces, trained.table_.pieces, strict=True):
@@ -341,7 +342,7 @@ def test_models_with_pieces_come_back_as_they_were(trained: TfcrClassifier, tmp_
             list(other.pieces.names),
             other.pieces.segmentation,
         )
-        np.testing.assert_array_equal(one.scores, other.scores)
+        np.testing.assert_array_equal(one.rows.values, other.rows.values)
     assert str(again.explain(texts[4])) == str(trained.explain(texts[4]))
 
 

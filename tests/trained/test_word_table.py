@@ -14,10 +14,13 @@ from tfcr.errors import InputError
 from tfcr.features.blocks import AVERAGINGS, BLOCKS, Block, make_blocks
 from tfcr.heads.base import FittedHead
 from tfcr.text.documents import CountedDocuments, count_terms
+from tfcr.text.terms import Batch
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained import word_table
-from tfcr.trained.word_table import Rows, WordTable, collapse
+from tfcr.trained.collapse import collapse
+from tfcr.trained.packing import LooseTable, pack
+from tfcr.trained.word_table import Rows, WordTable, batch_of
 
 
 def sparse(rows: Any) -> sp.csr_array:
@@ -25,9 +28,9 @@ def sparse(rows: Any) -> sp.csr_array:
 
 
 @pytest.fixture
-def table() -> WordTable:
+def loose() -> LooseTable:
     """Return the worked example of the docstring, with a second output that divides by the length."""
-    return WordTable(
+    return LooseTable(
         vocabulary=Vocabulary(["film", "good"]),
         scores=sparse([[0.1, 0.5, -1], [0.6, 0, 0]]),
         outputs=np.array([0, 0, 1]),
@@ -40,6 +43,23 @@ def table() -> WordTable:
     )
 
 
+@pytest.fixture
+def table(loose: LooseTable) -> WordTable:
+    return pack(loose)
+
+
+def decide(table: WordTable, documents: CountedDocuments) -> NDArray[np.float64]:
+    return table.decision(table.recount(documents))
+
+
+def contributions(table: WordTable, document: CountedDocuments) -> dict[str, list[float]]:
+    """Return what each term of a document adds, by its name."""
+    batch = batch_of(table.recount(document))
+    found = table.contributions(batch, table.unseen_rows([]))
+    assert found.dtype == np.float64
+    return {table.vocabulary.name(term): row for term, row in zip(batch.words.tolist(), found.tolist(), strict=True)}
+
+
 def counted(rows: Any, lengths: Any, words: str = "film good") -> CountedDocuments:
     matrix = sp.csr_array(np.array(rows, np.int32))
     return CountedDocuments(Vocabulary(words.split()), matrix, np.array(lengths))
@@ -48,7 +68,7 @@ def counted(rows: Any, lengths: Any, words: str = "film good") -> CountedDocumen
 def test_scores_of_the_worked_example(table: WordTable) -> None:
     """Three documents: good good film; nothing known; good alone, so that the second divisor is 0."""
     expected = [[0.25 + 1.3 / 5 + 0.5, 2 - 1 / 4], [0.25, 2], [0.25 + 0.6 / 2, 2]]
-    found = table.decision(counted([[1, 2], [0, 0], [0, 1]], [4, 7, 1]))
+    found = decide(table, counted([[1, 2], [0, 0], [0, 1]], [4, 7, 1]))
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     texts = ["Good, good film indeed", "x", "good"]
@@ -60,32 +80,39 @@ def test_scores_of_the_worked_example(table: WordTable) -> None:
 def test_chunks_and_compiled_code_give_the_same_scores(table: WordTable, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     documents = counted(random.integers(0, 3, (7, 2)), random.integers(6, 9, 7))
-    expected = table.decision(documents)
+    expected = decide(table, documents)
     sizes: list[int] = []
     compute_sums = WordTable._sums
 
-    def counted_sums(table: WordTable, counts: sp.csr_array, rows: Rows) -> Any:
-        sizes.append(counts.shape[0])
-        return compute_sums(table, counts, rows)
+    def counted_sums(table: WordTable, batch: Batch, unseen: Rows) -> Any:
+        sizes.append(len(batch.lengths))
+        return compute_sums(table, batch, unseen)
 
     monkeypatch.setattr(WordTable, "_sums", counted_sums)
     monkeypatch.setattr(word_table, "CHUNK_BYTES", 16 * 3 * 2)  # two documents at a time
-    np.testing.assert_array_equal(table.decision(documents), expected)
+    np.testing.assert_allclose(decide(table, documents), expected, rtol=1e-12)
     assert sizes == [2, 2, 2, 1]
     sizes.clear()
     monkeypatch.setattr(word_table, "CHUNK_BYTES", 1)  # one is the least
-    np.testing.assert_array_equal(table.decision(documents), expected)
+    np.testing.assert_allclose(decide(table, documents), expected, rtol=1e-12)
     assert sizes == [1] * 7
+    sizes.clear()
+    monkeypatch.undo()
+    monkeypatch.setattr(WordTable, "_sums", counted_sums)
+    monkeypatch.setattr(word_table, "CHUNK_ENTRIES", 3)  # counts, of which a document has up to two
+    np.testing.assert_allclose(decide(table, documents), expected, rtol=1e-12)
+    assert sum(sizes) == 7
+    assert 1 < len(sizes) < 7
     monkeypatch.setattr(word_table, "MIN_NATIVE_ENTRIES", 1)
-    np.testing.assert_allclose(table.decision(documents), expected, rtol=1e-6)
-    assert "_packed" in table.__dict__
-    assert "_packed" not in replace(table).__dict__
+    np.testing.assert_allclose(decide(table, documents), expected, rtol=1e-6)
+    assert "_native" in table.__dict__
+    assert "_native" not in replace(table).__dict__
 
 
 def test_large_texts_are_scored_by_compiled_code(table: WordTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfcr.text.documents.MIN_NATIVE_CHARACTERS", 1)
     scores, unknown = table.score_texts(["good film word " * 2, "good"], TOKENIZERS["words"])
-    assert "_packed" in table.__dict__
+    assert "_native" in table.__dict__
     np.testing.assert_allclose(scores, [[0.25 + 0.7 / 3 + 0.5, 2 - 1 / 3], [0.25 + 0.6 / 2, 2]], rtol=1e-6)
     np.testing.assert_allclose(unknown, [1 / 3, 0], rtol=1e-6)
     with pytest.raises(InputError, match="found a single string"):
@@ -93,40 +120,39 @@ def test_large_texts_are_scored_by_compiled_code(table: WordTable, monkeypatch: 
 
 
 def test_contributions_are_worked_by_hand(table: WordTable) -> None:
-    terms, found = table.contributions(counted([[1, 2]], [4]))
-    assert terms.tolist() == [0, 1]
-    assert terms.dtype == np.int64
-    assert found.dtype == np.float64
-    np.testing.assert_allclose(found, [[0.1 / 5 + 0.5, -1 / 4], [1.2 / 5, 0]], rtol=1e-6)
+    found = contributions(table, counted([[1, 2]], [4]))
+    np.testing.assert_allclose(found["film"], [0.1 / 5 + 0.5, -1 / 4], rtol=1e-6)
+    np.testing.assert_allclose(found["good"], [1.2 / 5, 0], rtol=1e-6)
     dirty = [np.full((1, 3), 7.0) for _ in range(50)]
     del dirty
-    terms, found = table.contributions(counted([[0, 1]], [1]))  # the second divisor is 0, whatever the memory held
-    assert terms.tolist() == [1]
-    np.testing.assert_allclose(found, [[0.6 / 2, 0]], rtol=1e-6)
+    found = contributions(table, counted([[0, 1]], [1]))  # the second divisor is 0, whatever the memory held
+    assert list(found) == ["good"]
+    np.testing.assert_allclose(found["good"], [0.6 / 2, 0], rtol=1e-6)
 
 
 def test_influence_is_one_occurrence_in_a_typical_document_times_the_root_of_the_frequency(table: WordTable) -> None:
-    expected = [[(0.1 / 4 + 0.5 / 0.5) * 0.5, -1 / 10 * 0.5], [0.6 / 4 * 2, 0]]
+    assert list(table.vocabulary.words) == ["good", "film"]  # common ones first
+    expected = [[0.6 / 4 * 2, 0], [(0.1 / 4 + 0.5 / 0.5) * 0.5, -1 / 10 * 0.5]]
     np.testing.assert_allclose(table.influences(), expected, rtol=1e-6)
     never = replace(table, typical=np.array([4, 0, 10], np.float32))  # no training document had that divisor
-    np.testing.assert_allclose(never.influences()[0], [(0.1 / 4 + 0.5) * 0.5, -0.05], rtol=1e-6)
+    np.testing.assert_allclose(never.influences()[1], [(0.1 / 4 + 0.5) * 0.5, -0.05], rtol=1e-6)
 
 
-def test_counts_enter_sublinearly_where_the_averaging_says_so(table: WordTable) -> None:
-    mixed = replace(table, averagings=("weights", "unit", "sum"), divisor_weights=sparse([[1, 4, 0], [2, 1, 0]]))
+def test_counts_enter_sublinearly_where_the_averaging_says_so(loose: LooseTable) -> None:
+    mixed = pack(replace(loose, averagings=("weights", "unit", "sum"), divisor_weights=sparse([[1, 4, 0], [2, 1, 0]])))
     film, good = 1 + np.log(3), 1.0  # the L2 norm is the root of film² · 4 + good² · 1
     norm = np.sqrt(film**2 * 4 + good**2)
     expected = [0.25 + (3 * 0.1 + 0.6) / 5 + film * 0.5 / norm, 2 - 3]
-    np.testing.assert_allclose(mixed.decision(counted([[3, 1]], [9])), [expected], rtol=1e-6)
-    _, found = mixed.contributions(counted([[3, 1]], [9]))
-    np.testing.assert_allclose(found.sum(axis=0) + mixed.intercepts, expected, rtol=1e-6)
-    np.testing.assert_allclose(found[0], [3 * 0.1 / 5 + film * 0.5 / norm, -3], rtol=1e-6)
+    np.testing.assert_allclose(decide(mixed, counted([[3, 1]], [9])), [expected], rtol=1e-6)
+    found = contributions(mixed, counted([[3, 1]], [9]))
+    np.testing.assert_allclose(np.sum(list(found.values()), axis=0) + mixed.intercepts, expected, rtol=1e-6)
+    np.testing.assert_allclose(found["film"], [3 * 0.1 / 5 + film * 0.5 / norm, -3], rtol=1e-6)
 
 
 def test_what_can_be_derived_is_not_pickled(table: WordTable) -> None:
     small = len(pickle.dumps(table))
-    table.decision(counted([[1, 2]], [4]))
-    assert table._packed is table._packed
+    decide(table, counted([[1, 2]], [4]))
+    assert table.native is table.native
     assert len(pickle.dumps(table)) == small
     again = pickle.loads(pickle.dumps(table))
     assert set(again.__dict__) == set(replace(table).__dict__)
@@ -166,7 +192,7 @@ def test_the_table_scores_as_the_blocks_do(kind: str, averaging: str, n_classes:
     fitted = fitted_head(n_columns, 1 if n_classes < 3 else 3, blocks)
     table = collapse(documents, np.ones(8), blocks, fitted)
     expected = score_blocks(documents, blocks, fitted)
-    np.testing.assert_allclose(table.decision(documents), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(decide(table, documents), expected, rtol=1e-4, atol=1e-4)
     assert table.scores.dtype == table.divisor_weights.dtype == np.float32
 
 
@@ -187,15 +213,15 @@ def test_an_average_by_weights_is_centred_in_the_table() -> None:
     table = collapse(documents, np.array([1.0, 3.0]), blocks, fitted)
     assert table.intercepts.tolist() == [0.5, 0.25]
     assert table.outputs.tolist() == [0, 1]  # the second block adds to a column that is there
-    assert table.divisors.tolist() == [0, 0]  # and has the same divisor
+    assert table.column_groups.tolist() == [0, 0]  # and has the same divisor
     assert table.averagings == ("weights",)
     assert table.divisor_weights.toarray().tolist() == [[1], [2]]
     # a: 1 · (1 - .5), and 1 · (10 - 5) + 1 · (300 - 30); b: 2 · (2 - .5), and 2 · (20 - 5) + 2 · (400 - 30)
     np.testing.assert_allclose(table.scores.toarray(), [[0.5, 275.0], [3.0, 770.0]], rtol=1e-6)
     np.testing.assert_allclose(table.typical, [(1 * 1 + 3 * 5) / 4])
-    assert table.typical.dtype == table.frequencies.dtype == np.float32
-    np.testing.assert_allclose(table.frequencies, [(1 * 1 + 3 * 3) / 4, 3 / 4])
-    assert table.vocabulary is documents.vocabulary
+    assert table.typical.dtype == table.deviations.dtype == np.float32
+    np.testing.assert_allclose(table.deviations, np.sqrt([(1 * 1 + 3 * 3) / 4, 3 / 4]))
+    assert list(table.vocabulary.words) == ["a", "b"]
 
 
 def test_a_sum_is_centred_in_the_intercept() -> None:
@@ -216,7 +242,7 @@ def test_blocks_of_other_weights_have_divisors_of_their_own() -> None:
         blocks = [Block("one", one, identity, averaging), Block("two", two, identity, averaging)]
         fitted = FittedHead(np.ones((4, 1)), np.zeros(1), np.zeros(4), "sigmoid")
         table = collapse(documents, np.ones(1), blocks, fitted)
-        assert table.divisors.tolist() == list(range(table.divisor_weights.shape[1]))
+        assert table.column_groups.tolist() == list(range(table.divisor_weights.shape[1]))
         rows: list[list[float]] = table.divisor_weights.toarray().tolist()
         return rows
 
@@ -231,7 +257,7 @@ def test_outputs_that_do_not_see_a_block_have_no_column_of_it() -> None:
     blocks = [replace(block, averaging="weights") for block in blocks]  # each with a divisor of its own
     table = collapse(counted([[1, 1]], [2]), np.ones(1), blocks, fitted_head(11, 3, blocks))
     own, mean, mass = [(0, 0), (1, 1), (2, 2)], [(0, 3), (1, 3), (2, 3)], [(0, 4), (1, 4), (2, 4)]
-    assert list(zip(table.outputs.tolist(), table.divisors.tolist(), strict=True)) == own + mean + mass
+    assert list(zip(table.outputs.tolist(), table.column_groups.tolist(), strict=True)) == own + mean + mass
 
 
 def test_a_table_knows_bigrams_of_its_vocabulary() -> None:
@@ -239,7 +265,7 @@ def test_a_table_knows_bigrams_of_its_vocabulary() -> None:
     weights = np.ones(len(documents.vocabulary), np.float32)
     fitted = FittedHead(np.arange(len(weights), dtype=float)[:, None], np.zeros(1), np.zeros(len(weights)), "sigmoid")
     table = collapse(documents, np.ones(3), [Block("(words)", weights, None, "sum")], fitted)
-    numbers = {name: number for number, name in enumerate(table.vocabulary.names)}
+    numbers = {name: number for number, name in enumerate(documents.vocabulary.names)}
     scores, _ = table.score_texts(["so good"], TOKENIZERS["words"])
     assert scores[0, 0] == numbers["so"] + numbers["good"] + numbers["so good"]
 
@@ -255,7 +281,7 @@ def test_texts_are_split_by_the_tokenizer_given(
     texts = ["Good good-film", "good"]
     by_words, _ = table.score_texts(texts, TOKENIZERS["words"])
     by_spaces, unknown = table.score_texts(texts, TOKENIZERS["whitespace"])  # which keeps capitals and hyphens
-    assert ("_packed" in table.__dict__) == native
+    assert ("_native" in table.__dict__) == native
     np.testing.assert_allclose(by_words[0], [0.25 + 1.3 / 5 + 0.5, 2 - 1 / 3], rtol=1e-6)
     np.testing.assert_allclose(by_spaces, [[0.25, 2], [0.25 + 0.6 / 2, 2]], rtol=1e-6)
     assert unknown.tolist() == [1, 0]
@@ -264,15 +290,15 @@ def test_texts_are_split_by_the_tokenizer_given(
 def test_many_counts_are_scored_by_compiled_code_on_the_threads_given(
     table: WordTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    documents = counted([[1, 2], [0, 1]], [3, 1])  # three counts
+    documents = table.recount(counted([[1, 2], [0, 1]], [3, 1]))  # three counts
     asked: list[Any] = []
 
-    class Packed:
+    class Native:
         def score_counted(self, *given: Any) -> Any:
             asked.append(given)
             return np.zeros((2, 2))
 
-    table.__dict__["_packed"] = Packed()
+    table.__dict__["_native"] = Native()
     monkeypatch.setattr(word_table, "MIN_NATIVE_ENTRIES", 4)
     assert table.decision(documents, 7).any()
     assert asked == []
@@ -291,6 +317,6 @@ def test_a_column_whose_divisor_is_zero_adds_nothing_whatever_the_memory_held(
         return divide(sums, divisors, out=np.full_like(sums, 7) if out is None else out, **rest)
 
     monkeypatch.setattr(np, "divide", into_dirty_memory)
-    np.testing.assert_allclose(table.decision(counted([[0, 0]], [7])), [[0.25, 2]], rtol=1e-6)
-    _, found = table.contributions(counted([[0, 1]], [1]))
-    np.testing.assert_allclose(found, [[0.6 / 2, 0]], rtol=1e-6)
+    np.testing.assert_allclose(decide(table, counted([[0, 0]], [7])), [[0.25, 2]], rtol=1e-6)
+    found = contributions(table, counted([[0, 1]], [1]))
+    np.testing.assert_allclose(found["good"], [0.6 / 2, 0], rtol=1e-6)

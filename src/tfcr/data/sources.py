@@ -9,13 +9,18 @@ import polars as pl
 
 from tfcr.data.columns import Columns, choose_columns, joined_text
 from tfcr.data.corpus import STANDARD_INPUT, Corpus, corpus_of_files, is_stream, opened, with_label_options
-from tfcr.data.datasets.loading import load_dataset
-from tfcr.data.datasets.registry import DATASETS
 from tfcr.data.encoding import source_name
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import table_pieces
 from tfcr.errors import DataError, InputError
 from tfcr.system.limits import is_there
+
+
+def load_dataset(name: str, path: str | Path | None) -> Corpus:
+    """Return a dataset by its name."""
+    from tfcr.data.datasets import loading  # noqa: PLC0415 - loads all that downloads need; files need nothing of it
+
+    return loading.load_dataset(name, path)
 
 
 def load_data(sources: Sequence[str], options: ReadOptions | None = None, path: str | Path | None = None) -> Corpus:
@@ -98,6 +103,10 @@ def resolve_sources(sources: Sequence[str], path: str | Path | None = None) -> t
     path
         Where the files of a named dataset are; it makes sense with a dataset's name only.
     """
+    if path is None and all(source == STANDARD_INPUT or is_there(Path(source)) for source in sources):
+        return "", [file for source in sources for file in _files(source)]
+    from tfcr.data.datasets.registry import DATASETS  # noqa: PLC0415 - see load_dataset
+
     datasets = [source for source in sources if source in DATASETS and (path is not None or not is_there(Path(source)))]
     if path is not None and list(sources) != datasets[:1]:
         raise InputError(

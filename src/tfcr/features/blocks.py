@@ -13,23 +13,30 @@ Worked example: "good good film" with weights good 2, film 1 and vectors good (1
     block    (.8, .2)
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import look_up
 from tfcr.schemes import Weights
 from tfcr.system.hardware import check_fits
+from tfcr.system.lazy import lazy_module
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.pieces import Pieces
 
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = lazy_module("scipy.sparse")
+
 Known = NDArray[np.bool_]
-Vectors = NDArray[np.float32] | sp.csr_array
+Vectors: TypeAlias = "NDArray[np.float32] | sp.csr_array"
 
 MIN_NATIVE_PRODUCTS = 50_000_000
 """Entries times columns below which document vectors are computed by scipy, sooner than compiled code is loaded."""

@@ -55,7 +55,7 @@ def find_piece(
     end: Int,
     slots: NDArray[np.uint64],
     arena: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
+    offsets: NDArray[np.uint32],
 ) -> Int:
     """Return the number of the piece between two bytes of the buffer, -1 if there is none.
 
@@ -82,7 +82,7 @@ def cut_ngrams(
     affixes: bool,
     slots: NDArray[np.uint64],
     arena: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
+    offsets: NDArray[np.uint32],
     pieces: NDArray[np.int32],
     used: Int,
 ) -> Int:
@@ -105,7 +105,7 @@ def cut_longest(
     n_characters: int,
     slots: NDArray[np.uint64],
     arena: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
+    offsets: NDArray[np.uint32],
     pieces: NDArray[np.int32],
     used: Int,
 ) -> Int:
@@ -132,7 +132,7 @@ def cut_merged(
     n_parts: int,
     slots: NDArray[np.uint64],
     arena: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
+    offsets: NDArray[np.uint32],
     pieces: NDArray[np.int32],
     used: Int,
 ) -> Int:
@@ -173,7 +173,7 @@ def cut_some(
     segmentation: int,
     slots: NDArray[np.uint64],
     arena: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
+    offsets: NDArray[np.uint32],
     pieces: NDArray[np.int32],
     piece_starts: NDArray[np.int64],
 ) -> int:

@@ -1,13 +1,6 @@
-"""Scores of counted documents over a packed word table: rows are added up, divided, and added to the intercepts.
+"""Scores of counted documents over a word table: rows are added up, divided, and added to the intercepts.
 
-Worked example, with lanes of 2 columns and one output. The divisor D0 (column 0) divides the scores a and b (columns 1
-and 2); D1 (column 3) divides c (column 4):
-
-    term    runs             values              document: good × 2, film × 1
-    good    columns 0 to 4   2  .6  .2  0        sums, column by column: 5  1.3  .4  1  .5
-    film    columns 0 to 6   1  .1  0  1  .5  0  score: intercept + 1.3 / 5 + .4 / 5 + .5 / 1
-
-How a table is packed is shown in `trained.packed_table`.
+How a row is stored is shown in `trained.word_table`, whose plain twin reads the same arrays.
 """
 
 from typing import Any
@@ -15,38 +8,71 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.kernels.compiling import compiled_for_sums, inlined
+from tfcr.kernels.compiling import compiled, compiled_for_sums, inlined
 
-RUNS, VALUES = 0, 1  # columns of places
-FLOAT32_TERMS = 256
-"""Terms added up in float32 before the sums are added in float64: longer float32 sums would lose digits."""
+ENTRY, VALUE = 0, 1  # columns of places
 
 
 @inlined
-def add_row(times: Any, row: NDArray[np.float32], sums: NDArray[Any]) -> None:
-    """Add a multiple of a row to sums."""
-    for column in range(len(row)):
-        sums[column] += times * row[column]
+def add_values(times: Any, values: NDArray[Any], sums: NDArray[np.float64]) -> None:
+    """Add a multiple of values to sums."""
+    for column in range(len(values)):
+        sums[column] += times * np.float64(values[column])
+
+
+@inlined
+def add_row(
+    row: Any,
+    count: np.float64,
+    sublinear_count: np.float64,
+    groups: NDArray[np.int32],
+    weights: NDArray[np.float32],
+    values: NDArray[Any],
+    scales: NDArray[np.float32],
+    starts: NDArray[np.int32],
+    sublinear: NDArray[np.bool_],
+    sums: NDArray[np.float64],
+    totals: NDArray[np.float64],
+) -> None:
+    """Add a multiple of a row to the sums of columns and of weights."""
+    place = 0
+    for number in range(len(groups)):
+        group = groups[number]
+        times = sublinear_count if sublinear[group] else count
+        totals[group] += (times * times if sublinear[group] else times) * weights[row, number]
+        size = starts[group + 1] - starts[group]
+        scaled = times * scales[group, np.int64(values[row, place])]
+        add_values(scaled, values[row, place + 1 : place + 1 + size], sums[starts[group] : starts[group + 1]])
+        place += 1 + size
 
 
 @compiled_for_sums
 def score_documents(
     first: int,
     last: int,
-    starts: NDArray[np.int64],
-    words: NDArray[np.int32],
+    document_starts: NDArray[np.int64],
+    terms: NDArray[np.int32],
     counts: NDArray[np.int32],
     lengths: NDArray[np.int64],
-    places: NDArray[np.int64],
-    runs: NDArray[np.int32],
-    values: NDArray[np.float32],
-    squares: NDArray[np.float32],
+    word_groups: NDArray[np.int32],
+    word_weights: NDArray[np.float32],
+    word_values: NDArray[Any],
+    bigram_groups: NDArray[np.int32],
+    bigram_weights: NDArray[np.float32],
+    bigram_values: NDArray[Any],
+    unseen_groups: NDArray[np.int32],
+    unseen_weights: NDArray[np.float32],
     unseen_values: NDArray[np.float32],
-    unseen_squares: NDArray[np.float32],
-    sublinear: int,
-    divisors: NDArray[np.int32],
+    places: NDArray[np.uint32],
+    entry_groups: NDArray[np.uint16],
+    entry_weights: NDArray[np.float32],
+    entry_values: NDArray[Any],
+    scales: NDArray[np.float32],
+    no_scales: NDArray[np.float32],
+    starts: NDArray[np.int32],
+    sublinear: NDArray[np.bool_],
     outputs: NDArray[np.int32],
-    averagings: NDArray[np.float32],
+    averagings: NDArray[np.float64],
     intercepts: NDArray[np.float64],
     decisions: NDArray[np.float64],
 ) -> None:
@@ -56,69 +82,108 @@ def score_documents(
     ----------
     first, last
         The range of documents.
-    starts, words, counts
+    document_starts, terms, counts
         The terms of all documents and their counts, document after document, and where each document starts.
     lengths
         All tokens of each document.
-    places
-        Where the RUNS and the VALUES of each term start; (n_terms + 1, 2).
-    runs
-        The first column of each run of neighbouring columns, and the one after its last; (n_runs, 2).
-    values
-        What a term adds to the columns of its runs, run after run.
-    squares
-        What a term adds to the squared L2 norm of each of the last divisors, those with sublinear counts;
-        (n_terms, n_sublinear).
-    unseen_values, unseen_squares
-        The same of words that are no terms, which have the numbers after those: what they add to all columns with
-        sublinear counts, (n_unseen, n_sublinear_columns), and to the squared norms, (n_unseen, n_sublinear).
-    sublinear
-        The first column with sublinear counts, 1 + log n; no run crosses it.
-    divisors
-        The first column of each divisor, which holds its sum of weights; its scores follow; (n_divisors + 1,).
+    word_groups, word_weights, word_values
+        The rows of words; see `trained.word_table.Rows`.
+    bigram_groups, bigram_weights, bigram_values
+        The rows of bigrams, whose term numbers are those after the words.
+    unseen_groups, unseen_weights, unseen_values
+        The rows of words that are no terms, which have the numbers after those.
+    places, entry_groups, entry_weights, entry_values
+        What terms add to other groups; see `trained.word_table.Entries`.
+    scales, no_scales
+        The scales of each group, (n_groups, n_scales), and for unseen words (n_groups, 1), all 1.
+    starts, sublinear
+        The first column of each group, (n_groups + 1,), and whether counts enter it as 1 + log n, so that its weights
+        are those of a squared L2 norm; (n_groups,).
     outputs
         The output that each column adds to; (n_columns,).
     averagings
-        A divisor is the dot product of these with its sum of weights, the document's length, and 1; (n_divisors, 3).
+        A divisor is the dot product of these with its sum of weights, the document's length, and 1; (n_groups, 3).
     intercepts
         (n_outputs,).
     decisions
         The result, (n_documents, n_outputs).
     """
-    some = np.empty(len(outputs), np.float32)
+    n_words, n_terms = len(word_values), len(word_values) + len(bigram_values)
+    n_groups, with_entries = len(sublinear), len(places) - 1
     sums = np.empty(len(outputs), np.float64)
-    squared = np.empty(squares.shape[1], np.float64)
-    first_sublinear = len(divisors) - 1 - len(squared)
-    n_terms = len(places) - 1
+    totals = np.empty(n_groups, np.float64)
     for document in range(first, last):
         sums[:] = 0
-        squared[:] = 0
-        for start in range(starts[document], starts[document + 1], FLOAT32_TERMS):
-            some[:] = 0
-            for place in range(start, min(start + FLOAT32_TERMS, starts[document + 1])):
-                word, count = words[place], np.float32(counts[place])
-                sublinear_count = count if counts[place] == 1 else np.float32(1) + np.log(count)
-                if word >= n_terms:
-                    add_row(sublinear_count, unseen_values[word - n_terms], some[sublinear:])
-                    add_row(sublinear_count * sublinear_count, unseen_squares[word - n_terms], squared)
-                    continue
-                add_row(sublinear_count * sublinear_count, squares[word], squared)
-                value = places[word, VALUES]
-                for run in range(places[word, RUNS], places[word + 1, RUNS]):
-                    here = some[runs[run, 0] : runs[run, 1]]
-                    added = values[value : value + len(here)]
-                    times = count if runs[run, 0] < sublinear else sublinear_count
-                    add_row(times, added, here)
-                    value += len(here)
-            for column in range(len(some)):
-                sums[column] += some[column]
-        for number in range(len(squared)):
-            sums[divisors[first_sublinear + number]] = np.sqrt(squared[number])
+        totals[:] = 0
+        for place in range(document_starts[document], document_starts[document + 1]):
+            term, count = terms[place], np.float64(counts[place])
+            root = count if counts[place] == 1 else 1 + np.log(count)
+            if term < n_words:
+                add_row(
+                    term, count, root, word_groups, word_weights, word_values, scales, starts, sublinear, sums, totals
+                )
+            elif term < n_terms:
+                add_row(
+                    term - n_words, count, root, bigram_groups, bigram_weights, bigram_values, scales, starts,
+                    sublinear, sums, totals,
+                )  # fmt: skip
+            else:
+                add_row(
+                    term - n_terms, count, root, unseen_groups, unseen_weights, unseen_values, no_scales, starts,
+                    sublinear, sums, totals,
+                )  # fmt: skip
+            if term < with_entries:
+                value: Any = np.int64(places[term, VALUE])
+                for entry in range(np.int64(places[term, ENTRY]), np.int64(places[term + 1, ENTRY])):
+                    group = np.int64(entry_groups[entry])
+                    times = root if sublinear[group] else count
+                    totals[group] += (times * times if sublinear[group] else times) * entry_weights[entry]
+                    here = sums[starts[group] : starts[group + 1]]
+                    scaled = times * scales[group, np.int64(entry_values[value])]
+                    add_values(scaled, entry_values[value + 1 : value + 1 + len(here)], here)
+                    value += np.int64(1 + len(here))
         decisions[document] = intercepts
-        for divisor in range(len(divisors) - 1):
-            first_column = divisors[divisor]
-            total = averagings[divisor, 0] * sums[first_column] + averagings[divisor, 1] * lengths[document]
-            total += averagings[divisor, 2]
-            if total > 0:
-                for column in range(first_column + 1, divisors[divisor + 1]):
-                    decisions[document, outputs[column]] += sums[column] / total
+        for number in range(n_groups):
+            total = np.sqrt(totals[number]) if sublinear[number] else totals[number]
+            divisor = averagings[number, 0] * total + averagings[number, 1] * lengths[document] + averagings[number, 2]
+            if divisor > 0:
+                for column in range(starts[number], starts[number + 1]):
+                    decisions[document, outputs[column]] += sums[column] / divisor
+
+
+@compiled
+def add_pieces(
+    pieces: NDArray[np.int32],
+    piece_starts: NDArray[np.int64],
+    weights: NDArray[np.float32],
+    values: NDArray[Any],
+    scales: NDArray[np.float32],
+    to_weights: NDArray[np.float32],
+    to_values: NDArray[np.float32],
+) -> None:
+    """Write the sums of the rows of pieces, a word's pieces after the other's.
+
+    Parameters
+    ----------
+    pieces, piece_starts
+        The pieces of all words, and where each word's start; (n_words + 1,).
+    weights, values
+        The rows of pieces; (n_pieces, 1) and (n_pieces, 1 + width).
+    scales
+        Of their group.
+    to_weights, to_values
+        The result; (n_words,) and (n_words, width).
+    """
+    sums = np.empty(to_values.shape[1], np.float64)
+    for word in range(len(piece_starts) - 1):
+        sums[:] = 0
+        total = 0.0
+        for place in range(piece_starts[word], piece_starts[word + 1]):
+            piece = pieces[place]
+            scale = np.float64(scales[np.int64(values[piece, 0])])
+            total += weights[piece, 0]
+            for column in range(len(sums)):
+                sums[column] += scale * values[piece, column + 1]
+        to_weights[word] = total
+        for column in range(len(sums)):
+            to_values[word, column] = sums[column]

@@ -15,15 +15,12 @@ Words and symbols end one another, and MORE ends a token of symbols. With the to
     sizes     2              4                   2
 
 A document's tokens are found first and looked up afterwards, in a loop so short that the processor works on several
-tokens at once. A slot of the hash table holds most of what a token is compared with, so that a look-up mostly costs
-one line of the processor's cache:
-
-    slots[h]  WORD:  hash (24 bits) | size up to 255 (8 bits) | word number + 1 (32 bits); 0 means empty
-              FIRST: the first eight bytes of the word
-    a word longer than eight bytes is compared with the arena as well; the next slot is tried after a mismatch
+tokens at once. What a slot of a hash table holds is shown in `text.lexicon`, whose plain twin reads the same arrays.
 
 Arrays have a fixed size in here and are grown by the caller between calls; growing them here was five times slower.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +32,6 @@ Int = int | np.int64
 
 WORD, FIRST = 0, 1  # columns of slots
 SEEN, ENTRY = 0, 1  # columns of last
-BIGRAM_KEY, BIGRAM_TERM = 0, 1  # columns of bigram_slots
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _HALF = np.uint64(1), np.uint64(32)
@@ -76,6 +72,12 @@ def first_and_hash(arena: NDArray[np.uint8], start: Int, size: Int) -> tuple[np.
         product = (product ^ (product >> _HALF) ^ eight) * _MULTIPLIER
     product = (product ^ (product >> _HALF)) * _MULTIPLIER
     return first, product ^ (product >> _HALF)
+
+
+@inlined
+def slot_of(hashed: np.uint64, n_slots: Int) -> Int:
+    """Return the first slot of a hash: its lower half as a fraction of 2**32, times the number of slots."""
+    return np.int64(((hashed & _NUMBER_BITS) * np.uint64(n_slots)) >> _HALF)
 
 
 @inlined
@@ -156,21 +158,22 @@ def look_up(
     hashed: np.uint64,
     slots: NDArray[np.uint64],
     arena: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
+    offsets: NDArray[Any],
 ) -> tuple[Int, Int]:
     """Return the number of a token's word and its slot; -1 and the empty slot where it would go, if unknown."""
-    mask = slots.shape[0] - 1
+    n_slots = slots.shape[0]
     tag = tag_of(hashed, size)
-    slot = np.int64(hashed & np.uint64(mask))
+    slot = slot_of(hashed, n_slots)
     while slots[slot, WORD] != 0:
         if slots[slot, WORD] & _TAG_BITS == tag and slots[slot, FIRST] == first:
             word = np.int64(slots[slot, WORD] & _NUMBER_BITS) - 1
-            same = size <= 8 or offsets[word + 1] - offsets[word] == size
+            at = np.int64(offsets[word])
+            same = size <= 8 or np.int64(offsets[word + 1]) - at == size
             for offset in range(8, size):
-                same = same and arena[offsets[word] + offset] == found[start + offset]
+                same = same and arena[at + offset] == found[start + offset]
             if same:
                 return word, slot
-        slot = (slot + 1) & mask
+        slot = slot + 1 if slot + 1 < n_slots else 0
     return -1, slot
 
 
@@ -187,6 +190,9 @@ def count_documents(
     found: NDArray[np.uint8],
     sizes: NDArray[np.int64],
     keys: NDArray[np.uint64],
+    known_slots: NDArray[np.uint64],
+    known_arena: NDArray[np.uint8],
+    known_offsets: NDArray[np.uint32],
     slots: NDArray[np.uint64],
     arena: NDArray[np.uint8],
     offsets: NDArray[np.int64],
@@ -214,48 +220,57 @@ def count_documents(
     actions
         One of END, MORE, KEEP, SKIP, SYMBOL, ALONE for each code point.
     adding
-        Whether an unknown word is added to the vocabulary.
+        Whether an unknown word is added to the new words.
     merging
         Whether a word makes one entry per document, or one per token.
     keeping
         Whether an unknown token makes an entry, UNKNOWN_WORD or UNKNOWN_SYMBOL; only without `merging`.
     found, sizes, keys
         Room for the tokens of the longest document: its bytes and eight more, and one token per byte.
+    known_slots, known_arena, known_offsets
+        The words that are known from the start: a hash table, the bytes of all words, and where each starts.
     slots, arena, offsets
-        The vocabulary: a hash table with a power of two of rows, the bytes of all words, and where each starts.
+        The same of the new words, which have the numbers after those.
     last
-        For each word SEEN (the last document that held it) and ENTRY (its entry there).
+        For each word, known or new, SEEN (the last document that held it) and ENTRY (its entry there).
     words, counts, entry_starts, lengths
         The result: entries of word and count, where each document's entries start, and all tokens of each document.
     state
-        The number of words and of entries; updated.
+        The number of new words and of entries; updated.
     """
-    n_words, n_entries = state[0], state[1]
+    n_new, n_entries = state[0], state[1]
+    n_known = known_offsets.shape[0] - 1
     while document < starts.shape[0] - 1:
         n_tokens = find_tokens(text, starts[document], starts[document + 1], actions, found, sizes, keys)
         room = starts[document + 1] - starts[document] + 8
         if n_entries + n_tokens > words.shape[0] or (
             adding
             and (
-                offsets[n_words] + room > arena.shape[0]
-                or n_words + n_tokens > last.shape[0]
-                or 2 * (n_words + n_tokens) > slots.shape[0]
+                offsets[n_new] + room > arena.shape[0]
+                or n_known + n_new + n_tokens > last.shape[0]
+                or n_new + n_tokens >= offsets.shape[0]
+                or 2 * (n_new + n_tokens) > slots.shape[0]
             )
         ):
             break
         start = 0
         for token in range(n_tokens):
             size, first, hashed = sizes[token], keys[token, 0], keys[token, 1]
-            word, slot = look_up(found, start, size, first, hashed, slots, arena, offsets)
+            word: Int = np.int64(-1)
+            if n_known > 0:
+                word, _ = look_up(found, start, size, first, hashed, known_slots, known_arena, known_offsets)
             if word < 0 and adding:
-                word = n_words
-                n_words += 1
-                slots[slot, WORD] = tag_of(hashed, size) | np.uint64(n_words)
-                slots[slot, FIRST] = first
-                last[word, SEEN] = -1
-                for offset in range(size):
-                    arena[offsets[word] + offset] = found[start + offset]
-                offsets[n_words] = offsets[word] + size
+                new, slot = look_up(found, start, size, first, hashed, slots, arena, offsets)
+                if new < 0:
+                    new = n_new
+                    n_new += 1
+                    slots[slot, WORD] = tag_of(hashed, size) | np.uint64(n_new)
+                    slots[slot, FIRST] = first
+                    last[n_known + new, SEEN] = -1
+                    for offset in range(size):
+                        arena[offsets[new] + offset] = found[start + offset]
+                    offsets[n_new] = offsets[new] + size
+                word = n_known + new
             if word < 0 and actions[code_point(found, start)[0]] == SYMBOL:
                 word = UNKNOWN_SYMBOL
             start += size
@@ -273,29 +288,27 @@ def count_documents(
         lengths[document] = n_tokens
         document += 1
         entry_starts[document] = n_entries
-    state[0], state[1] = n_words, n_entries
+    state[0], state[1] = n_new, n_entries
     return document
 
 
 @inlined
-def bigram_slot(one: Int, two: Int, bigram_slots: NDArray[np.int64]) -> Int:
-    """Return the slot of a bigram, or the empty slot where it would go."""
-    mask = bigram_slots.shape[0] - 1
-    key = (np.int64(one) << 32) | two
-    hashed = np.uint64(key) * _MULTIPLIER
-    slot = np.int64((hashed ^ (hashed >> _HALF)) & np.uint64(mask))
-    while bigram_slots[slot, BIGRAM_TERM] != 0 and bigram_slots[slot, BIGRAM_KEY] != key:
-        slot = (slot + 1) & mask
-    return slot
-
-
-@compiled
-def fill_bigram_slots(bigrams: NDArray[np.int32], first_term: int, bigram_slots: NDArray[np.int64]) -> None:
-    """Put bigrams, (n_bigrams, 2), into an empty hash table; their term numbers start at `first_term`."""
-    for number in range(bigrams.shape[0]):
-        slot = bigram_slot(bigrams[number, 0], bigrams[number, 1], bigram_slots)
-        bigram_slots[slot, BIGRAM_KEY] = (np.int64(bigrams[number, 0]) << 32) | bigrams[number, 1]
-        bigram_slots[slot, BIGRAM_TERM] = first_term + number + 1
+def find_bigram(one: Int, two: Int, bigrams: NDArray[np.int32], bigram_slots: NDArray[np.uint32], bits: int) -> Int:
+    """Return the number of a bigram, -1 if it is unknown; `bits` is how many bits of a slot hold the number."""
+    n_slots = bigram_slots.shape[0]
+    hashed = ((np.uint64(one) << _HALF) | np.uint64(two)) * _MULTIPLIER
+    hashed ^= hashed >> _HALF
+    numbers = (np.uint64(1) << np.uint64(bits)) - _ONE
+    tag = ((hashed >> _HALF) << np.uint64(bits)) & _NUMBER_BITS
+    slot = slot_of(hashed, n_slots)
+    while bigram_slots[slot] != 0:
+        content = np.uint64(bigram_slots[slot])
+        if content & ~numbers == tag:
+            number = np.int64(content & numbers) - 1
+            if bigrams[number, 0] == one and bigrams[number, 1] == two:
+                return number
+        slot = slot + 1 if slot + 1 < n_slots else 0
+    return -1
 
 
 @compiled
@@ -306,7 +319,9 @@ def merge_terms(
     n_words: int,
     n_terms: int,
     skipped: NDArray[np.bool_],
-    bigram_slots: NDArray[np.int64],
+    bigrams: NDArray[np.int32],
+    bigram_slots: NDArray[np.uint32],
+    bits: int,
     last: NDArray[np.int32],
     terms: NDArray[np.int32],
     counts: NDArray[np.int32],
@@ -327,8 +342,9 @@ def merge_terms(
         As in `count_documents`, by term instead of word.
     skipped
         Whether bigrams skip each word, unseen ones too; the last two are for UNKNOWN_SYMBOL and UNKNOWN_WORD.
-    bigram_slots
-        Hash table with a power of two of rows: BIGRAM_KEY, both words, and BIGRAM_TERM, the term + 1, 0 where empty.
+    bigrams, bigram_slots, bits
+        The words of each bigram, (n_bigrams, 2); a hash table, and how many bits of a slot hold a bigram's number. The
+        term number of a bigram is n_words more.
     terms, counts, term_starts
         The result: entries of term and count, with room for two per word, and where each document's start.
     """
@@ -337,10 +353,11 @@ def merge_terms(
         before = np.int64(-1)
         for place in range(starts[document], starts[document + 1]):
             word = np.int64(words[place])
-            bigram = -1
+            bigram: Int = np.int64(-1)
             if not skipped[word]:
                 if word >= 0 and before >= 0:
-                    bigram = bigram_slots[np.int64(bigram_slot(before, word, bigram_slots)), BIGRAM_TERM] - 1
+                    bigram = find_bigram(before, word, bigrams, bigram_slots, bits)
+                    bigram = bigram + n_words if bigram >= 0 else bigram
                 before = word
             for term in (word + n_terms - n_words if word >= n_words else word, bigram):
                 if term < 0:
@@ -371,13 +388,13 @@ def find_symbols(
 
 @compiled
 def fill_slots(arena: NDArray[np.uint8], offsets: NDArray[np.int64], n_words: int, slots: NDArray[np.uint64]) -> None:
-    """Put different words into an empty hash table; see the module for what a slot holds."""
-    mask = slots.shape[0] - 1
+    """Put different words into an empty hash table; see `text.lexicon` for what a slot holds."""
+    n_slots = slots.shape[0]
     for word in range(n_words):
         size = offsets[word + 1] - offsets[word]
         first, hashed = first_and_hash(arena, offsets[word], size)
-        slot = np.int64(hashed & np.uint64(mask))
+        slot = slot_of(hashed, n_slots)
         while slots[slot, WORD] != 0:
-            slot = (slot + 1) & mask
+            slot = slot + 1 if slot + 1 < n_slots else 0
         slots[slot, WORD] = tag_of(hashed, size) | np.uint64(word + 1)
         slots[slot, FIRST] = first

@@ -9,15 +9,22 @@ Model files and artefacts both use it. The names of the arrays of one thing shar
                                                scores.indptr   [0 1 3]           where each row starts; the end
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import DamagedError
+from tfcr.system.lazy import lazy_module
 from tfcr.system.packed_strings import decode_words, encode_words
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = lazy_module("scipy.sparse")
 
 Arrays = dict[str, NDArray[Any]]
 ReadArrays = Mapping[str, NDArray[Any]]
@@ -71,7 +78,7 @@ def get_numbers(
 
 def get_indices(arrays: ReadArrays, name: str, size: int, below: int) -> NDArray[np.int64]:
     """Return an array of `size` integers from 0 to `below` - 1."""
-    array = get_array(arrays, name, "i", (size,))
+    array = get_array(arrays, name, "iu", (size,))
     if size and (array.min() < 0 or array.max() >= below):
         raise DamagedError(f"the array {name!r} holds indices out of range; expected 0 to {below - 1}")
     return array
@@ -94,7 +101,7 @@ def read_strings(arrays: ReadArrays, name: str) -> list[str]:
 def packed_strings(arrays: ReadArrays, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the bytes and offsets of `write_strings`; offsets are checked, the bytes are not decoded."""
     text = get_array(arrays, f"{name}.text", "u", (None,))
-    return text, _get_bounds(arrays, f"{name}.offsets", None, len(text))
+    return text, get_bounds(arrays, f"{name}.offsets", None, len(text))
 
 
 def write_sparse(name: str, matrix: sp.csr_array) -> Arrays:
@@ -110,7 +117,7 @@ def read_sparse(arrays: ReadArrays, name: str, shape: tuple[int, int], kinds: st
     """Return the matrix of `write_sparse`, of this shape; `kinds` as in `get_array`."""
     data = get_array(arrays, f"{name}.data", kinds, (None,))
     indices = get_indices(arrays, f"{name}.indices", len(data), shape[1])
-    indptr = _get_bounds(arrays, f"{name}.indptr", shape[0] + 1, len(data))
+    indptr = get_bounds(arrays, f"{name}.indptr", shape[0] + 1, len(data))
     _refuse_repeated(name, indices, indptr, shape)
     return sp.csr_array((data, indices, indptr), shape=shape)
 
@@ -133,9 +140,9 @@ def refuse_repeated_strings(name: str, strings: Sequence[str]) -> None:
         raise DamagedError(f"the strings {name!r} hold {twice!r} more than once")
 
 
-def _get_bounds(arrays: ReadArrays, name: str, size: int | None, end: int) -> NDArray[np.int64]:
+def get_bounds(arrays: ReadArrays, name: str, size: int | None, end: int) -> NDArray[np.int64]:
     """Return where each of some stretches starts: rising from 0 to `end`, which is the end of the last one."""
-    bounds = get_array(arrays, name, "i", (size,))
+    bounds = get_array(arrays, name, "iu", (size,))
     if not len(bounds) or bounds[0] != 0 or bounds[-1] != end or (bounds[1:] < bounds[:-1]).any():
         raise DamagedError(f"the array {name!r} does not rise from 0 to {end}")
     return bounds

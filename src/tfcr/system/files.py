@@ -53,6 +53,12 @@ def kernel_cache() -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
+def kernels_are_cached(name: str) -> bool:
+    """Return whether compiled code of a kernel is in the cache; it may be out of date."""
+    folder = _cache_root() / "kernels"
+    return next(folder.rglob(f"*.{name}-*.nbi"), None) is not None
+
+
 def data_folders() -> list[Path]:
     """Return the folders searched for datasets and vectors: those in TFCR_DATA, or ``data`` and ``../shared/data``."""
     if given := os.environ.get("TFCR_DATA"):

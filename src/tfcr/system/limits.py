@@ -148,12 +148,14 @@ def open_regular(path: Path) -> IO[bytes]:
 def read_regular(path: Path, name: str) -> bytes:
     """Return the content of a file; raise OSError if it is none, or larger than this row of LIMITS."""
     with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > limit(name):
-            raise OSError(
-                errno.EINVAL, f"it holds {in_words(size)}; expected at most {in_words(limit(name))}", str(path)
-            )
+        check_size(path, os.fstat(file.fileno()).st_size, name)
         return file.read()
+
+
+def check_size(path: Path, size: int, name: str) -> None:
+    """Raise OSError if a file is larger than this row of LIMITS."""
+    if size > limit(name):
+        raise OSError(errno.EINVAL, f"it holds {in_words(size)}; expected at most {in_words(limit(name))}", str(path))
 
 
 def parse_json(content: bytes | str) -> Any:

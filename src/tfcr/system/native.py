@@ -29,11 +29,10 @@ from tfcr.kernels.descent import (  # noqa: E402
 )
 from tfcr.kernels.pieces import MAX_PIECES, cut_some, hash_ngrams  # noqa: E402
 from tfcr.kernels.rows import last_row_end  # noqa: E402
-from tfcr.kernels.scores import score_documents  # noqa: E402
+from tfcr.kernels.scores import add_pieces, score_documents  # noqa: E402
 from tfcr.kernels.tokens import (  # noqa: E402
     SEEN,
     count_documents,
-    fill_bigram_slots,
     fill_slots,
     find_symbols,
     merge_terms,
@@ -43,13 +42,13 @@ __all__ = [
     "LANE",
     "MAX_PIECES",
     "SEEN",
+    "add_pieces",
     "add_sparse_rows",
     "average_vectors",
     "count_documents",
     "cut_some",
     "descend_once",
     "descend_sparse_once",
-    "fill_bigram_slots",
     "fill_slots",
     "find_symbols",
     "hash_ngrams",

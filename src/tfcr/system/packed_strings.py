@@ -5,7 +5,8 @@ text     [97 110 111 120 195 169]
 offsets  [0 2 4 6]                 word i is text[offsets[i]:offsets[i + 1]]
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +28,59 @@ def decode_words(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[st
 
 
 def decode_some(text: NDArray[np.uint8], offsets: NDArray[np.int64], numbers: NDArray[np.int64]) -> list[str]:
-    """Return the words with these numbers."""
-    data = text.tobytes()
+    """Return the words with these numbers.
+
+    All bytes are decoded at once, and the text is cut where words start, counted in characters: a byte of the form
+    10xxxxxx continues a character. Raises UnicodeDecodeError if a word is not UTF-8.
+    """
+    used = text[: offsets[-1]]
+    characters = used.tobytes().decode("utf-8", "surrogatepass")
+    if len(characters) < len(used):
+        continues = (used & 0xC0) == 0x80
+        if continues[np.minimum(offsets[:-1], max(len(used) - 1, 0))][np.diff(offsets) > 0].any():
+            raise UnicodeDecodeError("utf-8", used.tobytes(), 0, 1, "a word begins within a character")
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(~continues)])[offsets]
     bounds = zip(offsets[numbers].tolist(), offsets[numbers + 1].tolist(), strict=True)
-    return [data[start:end].decode("utf-8", "surrogatepass") for start, end in bounds]
+    return [characters[start:end] for start, end in bounds]
+
+
+class PackedWords(Sequence[str]):
+    """Words that stay packed, and are decoded one by one when they are asked for.
+
+    Examples
+    --------
+    >>> words = PackedWords(*encode_words(["an", "ox"]))
+    >>> words[1], len(words), list(words)
+    ('ox', 2, ['an', 'ox'])
+    """
+
+    def __init__(self, text: NDArray[np.uint8], offsets: NDArray[Any]) -> None:
+        self.text, self.offsets = text, offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, number: int) -> str: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[str]: ...
+
+    def __getitem__(self, number: int | slice) -> str | list[str]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"word {number} of {len(self)}")
+        number %= len(self)
+        return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes().decode("utf-8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(decode_words(self.text, self.offsets.astype(np.int64)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def sort_words(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,23 +4,33 @@ Counts of two parts of a corpus add up to the counts of the whole, so that files
 cluster need nothing else.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError, shown
+from tfcr.system.lazy import lazy_module
 from tfcr.system.parameters import MIN_COUNT, Parameter, number, zero_or
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.labels import LabelError, label_array
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = lazy_module("scipy.sparse")
+
 LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 """Weights of documents and classes lie between these, or are 0: with others, sums and solvers lose all precision."""
+
+MAX_DENSE = 1 << 24
+"""Words times classes up to which counts are added up in an array of all of them."""
 
 Floats = NDArray[np.floating[Any]]
 Labels = NDArray[Any]
@@ -82,7 +92,7 @@ class ClassCounts:
         *,
         tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
         sample_weight: Iterable[float] | None = None,
-    ) -> "ClassCounts":
+    ) -> ClassCounts:
         """Count the words of labelled texts."""
         checked = check_texts(texts)
         targets = check_labels(labels, len(checked))
@@ -91,7 +101,7 @@ class ClassCounts:
     @classmethod
     def from_documents(
         cls, documents: CountedDocuments, labels: Iterable[Any], *, sample_weight: Iterable[float] | None = None
-    ) -> "ClassCounts":
+    ) -> ClassCounts:
         """Add up the counts of labelled documents by class; bigrams are left out.
 
         A document of weight 2 counts as two documents, one of weight 0 as none.
@@ -100,28 +110,28 @@ class ClassCounts:
         n_documents, n_words = documents.matrix.shape
         targets = check_labels(labels, n_documents)
         weights = check_sample_weight(sample_weight, n_documents)
-        classes, numbers = np.unique(targets, return_inverse=True)
-        # one row per document, its weight in the column of its class: counts.T @ membership adds counts up by class
-        membership = sp.coo_array(
-            (weights, (np.arange(n_documents), numbers)), shape=(n_documents, len(classes))
-        ).tocsr()
-        counts = documents.matrix.astype(np.float64)
-        presence = sp.csr_array((np.ones(counts.nnz), counts.indices, counts.indptr), shape=counts.shape)
-        occurrences = _without_zeros(counts.T @ membership)
+        classes, numbers = _number_labels(targets)
+        words, sizes = documents.matrix.indices, np.diff(documents.matrix.indptr)
+        # what each count of the matrix stands for: documents, and occurrences
+        once = None if sample_weight is None else np.repeat(weights, sizes)
+        often = documents.matrix.data if once is None else once * documents.matrix.data
+        add_up = _add_up_dense if n_words * len(classes) <= MAX_DENSE else _add_up_sparse
+        keys = (words, np.repeat(numbers, sizes), (n_words, len(classes)))
+        occurrences = add_up(*keys, often)
         return cls(
             words=documents.vocabulary.words,
             classes=classes,
             occurrences=occurrences,
-            documents=_without_zeros(presence.T @ membership),
-            word_occurrences=counts.T @ weights,
-            word_documents=np.asarray(presence.T @ weights, np.float64),
+            documents=add_up(*keys, once),
+            word_occurrences=np.bincount(words, often, n_words).astype(np.float64, copy=False),
+            word_documents=np.bincount(words, once, n_words).astype(np.float64, copy=False),
             class_occurrences=np.asarray(occurrences.sum(axis=0), np.float64),
             class_documents=np.bincount(numbers, weights, minlength=len(classes)).astype(np.float64),
-            n_occurrences=float((counts.T @ weights).sum()) if n_words else 0.0,
+            n_occurrences=float(often.sum()),
             n_documents=float(weights.sum()),
         )
 
-    def __add__(self, other: "ClassCounts") -> "ClassCounts":
+    def __add__(self, other: ClassCounts) -> ClassCounts:
         """Return the counts of both corpora together, over the union of words and classes."""
         if not isinstance(other, ClassCounts):
             return NotImplemented
@@ -164,7 +174,7 @@ class ClassCounts:
             f"{self.n_documents:g} documents, {self.n_occurrences:g} tokens)"
         )
 
-    def at_least(self, min_count: float) -> "ClassCounts":
+    def at_least(self, min_count: float) -> ClassCounts:
         """Return the counts of the words that occur at least `min_count` times; totals stay those of all words."""
         MIN_COUNT.check(min_count)
         kept = np.flatnonzero(self.occurs(min_count))
@@ -188,7 +198,7 @@ class ClassCounts:
         often = self.word_occurrences >= min_count * (1 - 1e-9)
         return (self.word_occurrences > 0) & (often | (min_count <= 1))
 
-    def _expand(self, words: Sequence[str], classes: Labels) -> "ClassCounts":
+    def _expand(self, words: Sequence[str], classes: Labels) -> ClassCounts:
         """Return the same counts over more words and classes, with zeros for the new ones."""
         numbers = dict(zip(words, range(len(words)), strict=True))
         rows = np.fromiter((numbers[word] for word in self.words), np.int64, len(self.words))
@@ -309,12 +319,34 @@ def _is_missing(label: Any) -> bool:
     return isinstance(label, float | np.floating) and bool(np.isnan(label))
 
 
-def _without_zeros(matrix: Any) -> sp.csr_array:
-    """Return the counts as CSR without stored zeros; a document of weight 0 must leave no trace."""
-    result = sp.csr_array(matrix)
-    result.eliminate_zeros()
-    result.sort_indices()
-    return result
+def _number_labels(labels: Labels) -> tuple[Labels, NDArray[np.int64]]:
+    """Return the different labels, sorted, and the place of each label among them; numpy would sort all of them."""
+    values = labels.tolist()
+    classes = np.unique(np.array(list(dict.fromkeys(values)), dtype=labels.dtype))
+    places = dict(zip(classes.tolist(), range(len(classes)), strict=True))
+    return classes, np.fromiter(map(places.__getitem__, values), np.int64, len(values))
+
+
+def _add_up_dense(
+    words: NDArray[Any], numbers: NDArray[np.int64], shape: tuple[int, int], values: NDArray[Any] | None
+) -> sp.csr_array:
+    """Add up values, 1 if None, by word and class number; a document of weight 0 leaves no trace."""
+    sums = np.bincount(words * np.int64(shape[1]) + numbers, values, shape[0] * shape[1])
+    places = np.flatnonzero(sums)
+    starts = np.searchsorted(places, np.arange(shape[0] + 1) * shape[1])
+    columns = places - np.repeat(np.arange(shape[0]) * shape[1], np.diff(starts))
+    return sp.csr_array((sums[places].astype(np.float64), columns.astype(np.int32), starts.astype(np.int32)), shape)
+
+
+def _add_up_sparse(
+    words: NDArray[Any], numbers: NDArray[np.int64], shape: tuple[int, int], values: NDArray[Any] | None
+) -> sp.csr_array:
+    """Add up values as `_add_up_dense` does, where there are too many words and classes for an array of all."""
+    added = np.ones(len(words)) if values is None else values.astype(np.float64)
+    sums = sp.coo_array((added, (words, numbers)), shape=shape).tocsr()
+    sums.eliminate_zeros()
+    sums.sort_indices()
+    return sums
 
 
 def _expand_matrix(

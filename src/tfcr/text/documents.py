@@ -3,26 +3,33 @@
 Bigrams skip punctuation and symbols: "so, good" holds the bigram "so good".
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError
 from tfcr.kernels.actions import UNKNOWN_SYMBOL, UNKNOWN_WORD
+from tfcr.system.lazy import lazy_module
+from tfcr.text.terms import skipped_in_bigrams
 from tfcr.text.tokenizers import (
     DEFAULT_TOKENIZER,
     AnyTokenizer,
     Tokenizer,
     check_tokens,
-    gives_symbols,
     is_symbol,
     resolve_tokenizer,
 )
 from tfcr.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = lazy_module("scipy.sparse")
 
 MIN_NATIVE_CHARACTERS = 1_000_000
 """Texts with fewer characters in all are counted by plain Python, sooner than compiled code is loaded."""
@@ -53,16 +60,16 @@ class CountedDocuments:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def only_words(self) -> "CountedDocuments":
+    def only_words(self) -> CountedDocuments:
         """Return the same documents without counts of bigrams and unseen words."""
         words = self.vocabulary.only_words()
         return self if words is self.vocabulary else CountedDocuments(words, self.matrix[:, : len(words)], self.lengths)
 
-    def rows(self, rows: NDArray[np.int64]) -> "CountedDocuments":
+    def rows(self, rows: NDArray[np.int64]) -> CountedDocuments:
         """Return some of the documents."""
         return CountedDocuments(self.vocabulary, self.matrix[rows], self.lengths[rows])
 
-    def over(self, vocabulary: Vocabulary, *, unseen: bool = False) -> "CountedDocuments":
+    def over(self, vocabulary: Vocabulary, *, unseen: bool = False) -> CountedDocuments:
         """Return the same documents counted over another vocabulary, 0 for terms not counted here.
 
         If `unseen`, their words that are not in it are kept as its unseen words.
@@ -80,7 +87,7 @@ class CountedDocuments:
         moved = sp.csr_array((np.ones(len(kept), np.int32), (kept, positions[kept])), shape=shape)
         return CountedDocuments(vocabulary, self.matrix @ moved, self.lengths)
 
-    def over_words(self, kept: NDArray[np.bool_]) -> "CountedDocuments":
+    def over_words(self, kept: NDArray[np.bool_]) -> CountedDocuments:
         """Return the documents over some of their words, and the bigrams of these that two documents hold.
 
         Parameters
@@ -116,6 +123,8 @@ def check_texts(texts: Iterable[str]) -> list[str]:
         checked = list(texts)
     except TypeError:
         raise InputError(f"found {type(texts).__name__}; expected a list of texts") from None
+    if set(map(type, checked)) <= {str} and max(map(len, checked), default=0) <= MAX_TEXT:  # the usual case, quickly
+        return checked
     for number, text in enumerate(checked):
         if not isinstance(text, str):
             raise InputError(
@@ -170,21 +179,11 @@ def count_terms(
     return _count_with_bigrams(tokens, neighbours, vocabulary.with_unseen(tokens.unseen))
 
 
-def skipped_in_bigrams(vocabulary: Vocabulary, tokenizer: AnyTokenizer) -> NDArray[np.bool_]:
-    """Return which words bigrams skip; (n_words + 2,), the last two for UNKNOWN_SYMBOL and UNKNOWN_WORD.
-
-    Punctuation and symbols are skipped. Only models of the first versions have bigrams that contain them; their texts
-    are counted as they were in training.
-    """
-    skipping = gives_symbols(tokenizer) and not vocabulary.bigrams_hold_symbols
-    return np.append(vocabulary.symbols, [True, False]) & skipping
-
-
-def worth_native_code(tokenizer: AnyTokenizer, texts: Sequence[str]) -> TypeGuard[Tokenizer]:
-    """Return whether there is enough text for compiled code, and it knows the tokeniser."""
+def worth_native_code(tokenizer: AnyTokenizer, texts: Sequence[str], *, ready: bool = False) -> TypeGuard[Tokenizer]:
+    """Return whether compiled code knows the tokeniser, and is `ready` or has enough text to be loaded for."""
     if not isinstance(tokenizer, Tokenizer) or tokenizer.table is None:
         return False
-    return sum(map(len, texts)) >= MIN_NATIVE_CHARACTERS
+    return ready or sum(map(len, texts)) >= MIN_NATIVE_CHARACTERS
 
 
 # words alone -------------------------------------------------------------------------------------------------------

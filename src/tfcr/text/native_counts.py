@@ -7,22 +7,29 @@ tokeniser's own `prepare`, so that lower-casing and Unicode normalisation are Py
           each thread has a ByteCounter with a hash table of its own; _merge_words unites their vocabularies at the end
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.system.hardware import n_threads
-from tfcr.system.native import SEEN, count_documents, fill_bigram_slots, fill_slots, find_symbols, merge_terms
-from tfcr.system.packed_strings import decode_some, encode_words, sort_words
-from tfcr.text.documents import skipped_in_bigrams
+from tfcr.system.lazy import lazy_module
+from tfcr.system.native import SEEN, count_documents, fill_slots, find_symbols, merge_terms
+from tfcr.system.packed_strings import decode_some, sort_words
+from tfcr.text.lexicon import MARGIN, BigramLexicon, Lexicon, number_bits
+from tfcr.text.terms import Batch, skipped_in_bigrams
 from tfcr.text.tokenizers import ONE_TOKEN, Tokenizer
 from tfcr.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = lazy_module("scipy.sparse")
 
 T = TypeVar("T", bound=np.generic)
 
@@ -32,8 +39,6 @@ BATCH_WORDS = 1 << 17
 """Words of a long list looked up by one call."""
 MAX_DOCUMENTS = 1 << 30
 """Document numbers start from 0 again after this many, to stay within int32."""
-MARGIN = 8
-"""Bytes of the arena beyond its last word: compiled code reads eight at a time."""
 
 
 def count_bytes(
@@ -88,8 +93,8 @@ def find_words(words: Sequence[str], text: NDArray[np.uint8], offsets: NDArray[n
 
 
 def _count_parts(
-    make_counter: Callable[[], "ByteCounter"], texts: Sequence[str], threads: int | None
-) -> tuple[list["ByteCounter"], list[list["Batch"]]]:
+    make_counter: Callable[[], ByteCounter], texts: Sequence[str], threads: int | None
+) -> tuple[list[ByteCounter], list[list[Batch]]]:
     """Count texts on several threads; return the counters and their batches, in the order of the texts."""
     parts: dict[int, tuple[ByteCounter, list[Batch]]] = {}
 
@@ -102,8 +107,8 @@ def _count_parts(
 
 
 def each_part(
-    make_counter: Callable[[], "ByteCounter"],
-    work: Callable[["ByteCounter", int, int], None],
+    make_counter: Callable[[], ByteCounter],
+    work: Callable[[ByteCounter, int, int], None],
     size: int,
     threads: int | None = None,
 ) -> None:
@@ -111,6 +116,9 @@ def each_part(
     workers = max(1, min(threads or n_threads(), size))
     bounds = np.linspace(0, size, workers + 1).astype(int).tolist()
     counters = [make_counter() for _ in range(workers)]
+    if workers == 1:  # a thread takes longer to start than a text to score
+        work(counters[0], 0, size)
+        return
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work, counter, *part) for counter, part in zip(counters, pairwise(bounds), strict=True)]
         try:
@@ -122,81 +130,56 @@ def each_part(
             raise
 
 
-# what compiled code looks words and bigrams up in ------------------------------------------------------------------
+# what compiled code looks bigrams up in -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Lexicon:
-    """Words as compiled code looks them up.
+class Bigrams(NamedTuple):
+    """Bigrams as compiled code looks them up, and the mask of words that they skip.
 
-    ["so", "good"] become the arena ``so good`` without the space, the offsets [0, 2, 6], and a hash table.
+    `skipped` is as returned by `skipped_in_bigrams`.
     """
 
-    arena: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
-    slots: NDArray[np.uint64]
-
-    @classmethod
-    def of(cls, words: Sequence[str]) -> "Lexicon":
-        """Make it from a list of words, which keep their numbers."""
-        text, offsets = encode_words(words)
-        arena = _grown(text, len(text) + MARGIN)
-        return cls(arena, offsets.astype(np.int64), _slots_of(arena, offsets.astype(np.int64), 4 * len(words)))
-
-    def copy(self) -> "Lexicon":
-        """Return one that words may be added to."""
-        return Lexicon(self.arena.copy(), self.offsets.copy(), self.slots.copy())
-
-
-@dataclass(frozen=True)
-class BigramLexicon:
-    """Bigrams as compiled code looks them up: a hash table by word numbers, and the mask of skipped words."""
-
-    slots: NDArray[np.int64]
+    lexicon: BigramLexicon
     n_words: int
-    n_terms: int
     skipped: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary, tokenizer: Tokenizer) -> "BigramLexicon":
+    def of(cls, vocabulary: Vocabulary, tokenizer: Tokenizer) -> Bigrams:
         """Make it from a vocabulary, whose terms keep their numbers."""
-        slots = np.zeros((1 << max(10, (2 * len(vocabulary.bigrams)).bit_length()), 2), np.int64)
-        fill_bigram_slots(vocabulary.bigrams, vocabulary.n_words, slots)
-        return cls(slots, vocabulary.n_words, len(vocabulary), skipped_in_bigrams(vocabulary, tokenizer))
+        skipped = skipped_in_bigrams(vocabulary, tokenizer)
+        return cls(BigramLexicon.of(vocabulary.bigrams), vocabulary.n_words, skipped)
 
-
-class Batch(NamedTuple):
-    """The words of some documents, as a CSR matrix has them.
-
-    Document d holds ``counts[i]`` times the word ``words[i]`` for i from ``starts[d]`` to ``starts[d + 1]``;
-    ``lengths[d]`` counts all its tokens.
-    """
-
-    starts: NDArray[np.int64]
-    words: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    lengths: NDArray[np.int64]
-
-    def copy(self) -> "Batch":
-        """Return one that does not change when the counter goes on to the next batch."""
-        return Batch(self.starts.copy(), self.words.copy(), self.counts.copy(), self.lengths.copy())
+    @property
+    def n_terms(self) -> int:
+        """The number of words and bigrams."""
+        return self.n_words + len(self.lexicon)
 
 
 class TermMerger:
     """Counts words and bigrams, from the words of documents in their order; on one thread."""
 
-    def __init__(self, bigrams: BigramLexicon) -> None:
+    def __init__(self, bigrams: Bigrams) -> None:
         self.bigrams = bigrams
-        self.skipped = bigrams.skipped
+        self.skipped = bigrams.skipped  # of words, of unseen words and room for more, and of unknown tokens
         self.last = np.full((bigrams.n_terms, 2), -1, np.int32)
-        self.n_documents = 0
+        self.n_documents = self.n_unseen = 0
 
     def add_unseen(self, symbols: NDArray[np.bool_]) -> None:
-        """Make room for more unseen words, of which some are symbols."""
-        *before, unknown_symbol, unknown_word = np.split(self.skipped, [-2, -1])
+        """Add more unseen words, of which some are symbols."""
+        first, n_unseen = self.bigrams.n_words + self.n_unseen, self.n_unseen + len(symbols)
+        if self.bigrams.n_words + n_unseen + 2 > len(self.skipped):
+            room = np.zeros(2 * n_unseen, np.bool_)
+            self.skipped = np.concatenate([self.skipped[:first], room, self.bigrams.skipped[-2:]])
+            more = np.full((2 * n_unseen, 2), -1, np.int32)
+            self.last = np.concatenate([self.last[: self.bigrams.n_terms + self.n_unseen], more])
         skipping = self.bigrams.skipped[-2]  # whether bigrams skip symbols at all
-        self.skipped = np.concatenate([*before, symbols & skipping, unknown_symbol, unknown_word])
-        self.last = np.concatenate([self.last, np.full((len(symbols), 2), -1, np.int32)])
+        self.skipped[first : first + len(symbols)] = symbols & skipping
+        self.n_unseen = n_unseen
+
+    def forget_unseen(self) -> None:
+        """Forget all unseen words; their numbers go to others."""
+        self.last[self.bigrams.n_terms :] = -1
+        self.n_unseen = 0
 
     def merge(self, batch: Batch) -> Batch:
         """Count the terms of a batch whose counter keeps unknown words, or adds them, and does not merge."""
@@ -206,7 +189,8 @@ class TermMerger:
         starts = np.zeros_like(batch.starts)
         merge_terms(
             batch.starts, batch.words, self.n_documents, self.bigrams.n_words, self.bigrams.n_terms,
-            self.skipped, self.bigrams.slots, self.last, terms, counts, starts,
+            self.skipped, self.bigrams.lexicon.bigrams, self.bigrams.lexicon.slots,
+            number_bits(len(self.bigrams.lexicon)), self.last, terms, counts, starts,
         )  # fmt: skip
         self.n_documents += len(batch.lengths)
         return Batch(starts, terms[: starts[-1]], counts[: starts[-1]], batch.lengths)
@@ -222,7 +206,7 @@ class ByteCounter:
     lexicon
         The words to count. Without one, every new word gets the next number.
     adding
-        Whether words that are not in the lexicon get the numbers after its words.
+        Whether words that are not in the lexicon, new words, get the numbers after its words.
     merging
         Whether a word that occurs twice in a document makes one entry with count 2, or two entries: enough for sums,
         and faster.
@@ -245,7 +229,8 @@ class ByteCounter:
         self.merging = merging
         self.keeping = keeping
         self.stopped = False
-        self._lexicon = Lexicon.of([]) if lexicon is None else lexicon
+        self.lexicon = Lexicon.of([]) if lexicon is None else lexicon
+        self.n_known = len(self.lexicon)
         self._begin()
         self.entries = np.empty((2, 0), np.int32)
         self.found = np.empty(0, np.uint8)
@@ -255,10 +240,20 @@ class ByteCounter:
         for batch in _batches(texts):
             if self.stopped:
                 return
-            encoded = [self.tokenizer.prepare(text).encode("utf-8", "surrogatepass") for text in batch]
-            starts = np.zeros(len(encoded) + 1, np.int64)
-            np.cumsum([len(text) for text in encoded], out=starts[1:])
-            yield self.count_bytes(np.frombuffer(b"".join(encoded), np.uint8), starts)
+            yield self.count_bytes(*self._encoded(batch))
+
+    def _encoded(self, texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the bytes of prepared texts, and where each starts."""
+        prepare, lower = self.tokenizer.prepare, self.tokenizer.lower
+        encoded = [  # what `prepare` does with ASCII is written out: calls take longer than short texts do
+            (text.lower() if lower else text).encode()
+            if text.isascii()
+            else prepare(text).encode("utf-8", "surrogatepass")
+            for text in texts
+        ]
+        starts = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
+        return np.frombuffer(b"".join(encoded), np.uint8), starts
 
     def known_tokens(self, batch: Batch) -> NDArray[np.int64]:
         """Return the number of known tokens of each document."""
@@ -269,19 +264,24 @@ class ByteCounter:
         known = np.append(np.where(is_known, batch.counts, 0), 0)
         return np.where(entries > 0, np.add.reduceat(known, batch.starts[:-1]), 0)
 
-    def number_words(self, other: "ByteCounter") -> NDArray[np.int32]:
+    def number_words(self, other: ByteCounter) -> NDArray[np.int32]:
         """Add the words of another counter, and return their numbers here: each word is counted as a document."""
-        text, offsets = other.known_words()
+        text, offsets = other.all_new_words()
         text.setflags(write=False)  # like all texts: compiled code is specialised to read-only arrays
         return self.count_bytes(text, offsets).words.copy()
 
     def _begin(self) -> None:
-        # other threads share the lexicon: words are added to a copy
-        own = self._lexicon.copy() if self.adding else self._lexicon
-        self.arena, self.offsets, self.slots = own.arena, own.offsets, own.slots
-        self.n_words = self.n_known = len(own.offsets) - 1
-        self.last = np.full((self.n_words, 2), -1, np.int32)
+        self.arena = np.zeros(MARGIN, np.uint8)
+        self.offsets = np.zeros(1, np.int64)
+        self.slots = np.zeros((8, 2), np.uint64)
+        self.n_new = 0
+        self.last = np.full((self.n_known, 2), -1, np.int32)
         self.n_documents = 0
+
+    @property
+    def n_words(self) -> int:
+        """The number of words, known or new."""
+        return self.n_known + self.n_new
 
     def forget_new_words(self) -> None:
         """Forget the words that are not in the lexicon; the last batch stays valid."""
@@ -289,14 +289,15 @@ class ByteCounter:
 
     def new_words(self, first: int) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.bool_]]:
         """Return the bytes and offsets of the words from number `first` on, and which of them are symbols."""
-        offsets = self.offsets[first : self.n_words + 1]
-        symbols = np.empty(self.n_words - first, np.bool_)
+        first -= self.n_known
+        offsets = self.offsets[first : self.n_new + 1]
+        symbols = np.empty(self.n_new - first, np.bool_)
         find_symbols(self.arena, self.offsets, first, self.actions, symbols)
         return self.arena[offsets[0] : offsets[-1]], offsets - offsets[0], symbols
 
-    def known_words(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return the bytes of all words and their offsets; (n_words + 1,)."""
-        offsets = self.offsets[: self.n_words + 1]
+    def all_new_words(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the bytes of all new words and their offsets; (n_new + 1,)."""
+        offsets = self.offsets[: self.n_new + 1]
         return self.arena[: offsets[-1]], offsets
 
     def count_bytes(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> Batch:
@@ -306,17 +307,18 @@ class ByteCounter:
         self._make_room(longest, len(text) + 1)
         words, counts = self.entries
         entry_starts, lengths = np.zeros(n_documents + 1, np.int64), np.empty(n_documents, np.int64)
-        state = np.array([self.n_words, 0])
+        state = np.array([self.n_new, 0])
         document = 0
         if self.n_documents + n_documents > MAX_DOCUMENTS:
             self.last[:, SEEN], self.n_documents = -1, 0  # forget: numbers would exceed int32
         while True:  # compiled code stops before a document whose words might not fit, and goes on after growing
             document = count_documents(
                 text, starts, document, self.n_documents, self.actions, self.adding, self.merging, self.keeping,
-                self.found, self.sizes, self.keys, self.slots, self.arena, self.offsets, self.last,
+                self.found, self.sizes, self.keys, self.lexicon.slots, self.lexicon.arena, self.lexicon.offsets,
+                self.slots, self.arena, self.offsets, self.last,
                 words, counts, entry_starts, lengths, state,
             )  # fmt: skip
-            self.n_words = int(state[0])
+            self.n_new = int(state[0])
             if document == n_documents:
                 break
             self._make_room_for_words(longest)
@@ -336,14 +338,15 @@ class ByteCounter:
 
     def _make_room_for_words(self, document_bytes: int) -> None:
         """Double what the words of the next document might not fit into."""
-        used, needed = int(self.offsets[self.n_words]), self.n_words + document_bytes
+        used, needed = int(self.offsets[self.n_new]), self.n_new + document_bytes
         if used + document_bytes + MARGIN > len(self.arena):
             self.arena = _grown(self.arena, 2 * (used + document_bytes) + (1 << 16))
-        if needed > len(self.last):
-            self.last = _grown(self.last, 2 * needed + (1 << 12))
-            self.offsets = _grown(self.offsets, len(self.last) + 1)
+        if self.n_known + needed > len(self.last):
+            self.last = _grown(self.last, self.n_known + 2 * needed + (1 << 12))
+        if needed >= len(self.offsets):
+            self.offsets = _grown(self.offsets, 2 * needed + (1 << 12) + 1)
         if 2 * needed > len(self.slots):
-            self.slots = _slots_of(self.arena, self.offsets[: self.n_words + 1], 4 * needed)
+            self.slots = _slots_of(self.arena, self.offsets[: self.n_new + 1], 4 * needed)
 
 
 def _slots_of(arena: NDArray[np.uint8], offsets: NDArray[np.int64], at_least: int) -> NDArray[np.uint64]:
@@ -385,7 +388,7 @@ def _merge_words(counters: Sequence[ByteCounter]) -> tuple[list[str], list[NDArr
     first, *others = counters
     n_own = first.n_words
     numbers = [np.arange(n_own, dtype=np.int32), *(first.number_words(other) for other in others)]
-    text, offsets = first.known_words()
+    text, offsets = first.all_new_words()
     order = sort_words(text, offsets)
     ranks = np.empty(len(order), np.int32)
     ranks[order] = np.arange(len(order))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tfcr.system.native import MAX_PIECES, cut_some, hash_ngrams
 from tfcr.system.packed_strings import encode_words
-from tfcr.text.native_counts import MARGIN, Lexicon
+from tfcr.text.lexicon import MARGIN
 from tfcr.text.pieces import MAX_CHARACTERS, SEGMENTATIONS, Pieces
 
 ENTRIES = 1 << 20
@@ -24,7 +24,7 @@ class PieceCutter:
     """Cuts words into the pieces of one list."""
 
     def __init__(self, pieces: Pieces) -> None:
-        self.lexicon = Lexicon.of(pieces.names)
+        self.lexicon = pieces.lexicon
         self.segmentation = list(SEGMENTATIONS).index(pieces.segmentation)
 
     def cut(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

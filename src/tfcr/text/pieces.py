@@ -12,16 +12,26 @@ ending and the same letters inside are three different pieces:
 Which pieces there are is a list; strings that are not in it are passed over.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import look_up
+from tfcr.system.lazy import lazy_module
+from tfcr.system.packed_strings import PackedWords
+from tfcr.text.lexicon import Lexicon
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = lazy_module("scipy.sparse")
 
 SHORTEST, LONGEST = 2, 5
 """Characters of an n-gram."""
@@ -83,11 +93,10 @@ def _merged(word: str, numbers: Numbers) -> list[int]:
     """Join the two neighbours whose union comes first in the list, again and again, as sentencepiece's BPE does."""
     parts = list(_edged(word)[:-1])
     while True:
-        unions = [numbers.get(one + two, len(numbers)) for one, two in pairwise(parts)]
-        first = min(unions, default=len(numbers))
-        if first == len(numbers):
+        unions = [(numbers[one + two], at) for at, (one, two) in enumerate(pairwise(parts)) if one + two in numbers]
+        if not unions:
             return _known(parts, numbers)
-        at = unions.index(first)
+        at = min(unions)[1]
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
 
 
@@ -99,6 +108,19 @@ SEGMENTATIONS: dict[str, Callable[[str, Numbers], list[int]]] = {
     "whole": lambda word, numbers: _known([f" {word} "] if len(word) <= MAX_CHARACTERS else [], numbers),
 }
 """From a word to the numbers of its pieces. The position of a row is its number in compiled code."""
+
+
+def _substrings(word: str) -> Iterable[str]:
+    edged = _edged(word)
+    return {edged[start:end] for start in range(len(edged)) for end in range(start + 1, len(edged) + 1)}
+
+
+_CANDIDATES: dict[str, Callable[[str], Iterable[str]]] = {
+    "ngrams": ngrams_of,
+    "affixes": affixes_of,
+    "whole": lambda word: [f" {word} "],
+}
+"""What a segmentation may look for in a word, where that is less than all of its substrings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,29 +148,52 @@ class Pieces:
         """The number of each piece."""
         return dict(zip(self.names, range(len(self.names)), strict=True))
 
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The pieces as they are looked up."""
+        return Lexicon.of(self.names)
+
+    @classmethod
+    def stored(cls, lexicon: Lexicon, segmentation: str) -> Pieces:
+        """Return the pieces of a lexicon; nothing of it is decoded."""
+        pieces = cls(PackedWords(lexicon.arena, lexicon.offsets), segmentation)
+        pieces.__dict__["lexicon"] = lexicon
+        return pieces
+
     def of_word(self, word: str) -> list[int]:
         """Return the numbers of a word's pieces; a piece may occur twice."""
         return SEGMENTATIONS[self.segmentation](word, self.numbers)
 
     def matrix(self, words: Sequence[str]) -> sp.csr_array:
         """Return how often each word holds each piece; float32 (n_words, n_pieces)."""
+        return piece_matrix(*self.cut(words), len(self))
+
+    def cut(self, words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the numbers of the pieces of all words, one word after the other, and where each word's start."""
         if len(words) >= MIN_NATIVE_WORDS:
             from tfcr.text.native_pieces import cut_words  # noqa: PLC0415 - numba loads slowly
 
-            numbers, starts = cut_words(words, self)
-        else:
-            found = [self.of_word(word) for word in words]
-            numbers = np.fromiter((number for some in found for number in some), np.int32)
-            starts = np.cumsum([0, *map(len, found)])
-        return piece_matrix(numbers, starts, len(self))
+            return cut_words(words, self)
+        numbers = self._numbers_for(words)
+        found = [SEGMENTATIONS[self.segmentation](word, numbers) for word in words]
+        return np.fromiter((number for some in found for number in some), np.int32), np.cumsum([0, *map(len, found)])
 
-    def take(self, numbers: NDArray[np.int64]) -> "Pieces":
+    def _numbers_for(self, words: Sequence[str]) -> Numbers:
+        """Return the numbers of all pieces that these words may hold: few of a long list, which is not decoded."""
+        if "lexicon" not in self.__dict__ and len(self) < MIN_NATIVE_WORDS:
+            return self.numbers
+        candidates = _CANDIDATES.get(self.segmentation, _substrings)
+        asked = list({piece for word in words for piece in candidates(word)})
+        found = self.lexicon.find(asked).tolist()
+        return {piece: number for piece, number in zip(asked, found, strict=True) if number >= 0}
+
+    def take(self, numbers: NDArray[np.int64]) -> Pieces:
         """Return some of the pieces, in this order."""
         return Pieces([self.names[number] for number in numbers.tolist()], self.segmentation)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out what can be derived, when models are copied to other processes."""
-        return {"names": self.names, "segmentation": self.segmentation}
+        return {"names": list(self.names), "segmentation": self.segmentation}
 
 
 def piece_matrix(numbers: NDArray[np.int32], starts: NDArray[np.int64], n_pieces: int) -> sp.csr_array:

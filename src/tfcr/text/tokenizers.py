@@ -299,17 +299,28 @@ def _may_compose(before: str, character: str) -> bool:
 # tables for compiled code ------------------------------------------------------------------------------------------
 
 
+ASSIGNED = (range(0x40000), range(0xE0000, 0xE1000))
+"""Code points that may differ from others: Unicode has assigned none between these, and after them some for private use
+only. A class of characters holds all of the others or none of them."""
+_ANY_OTHER = "\U00040000"
+
+
 @cache
-def _all_characters() -> str:
-    return "".join(map(chr, range(sys.maxunicode + 1)))
+def _all_characters() -> list[tuple[int, str]]:
+    """Return the characters of ASSIGNED, and where each stretch of them starts."""
+    return [(some.start, "".join(map(chr, some))) for some in ASSIGNED]
 
 
 def _table(default: int, *rules: tuple[str, int]) -> bytes:
     """Return an action for each code point: that of the last rule whose pattern matches, or the default."""
-    actions = bytearray([default]) * (sys.maxunicode + 1)
-    for pattern, action in rules:
-        for run in re.compile(f"(?:{pattern})+", re.DOTALL).finditer(_all_characters()):
-            actions[run.start() : run.end()] = bytes([action]) * (run.end() - run.start())
+    patterns = [(re.compile(f"(?:{pattern})+", re.DOTALL), action) for pattern, action in rules]
+    others = [action for pattern, action in patterns if pattern.match(_ANY_OTHER)]
+    actions = bytearray([others[-1] if others else default]) * (sys.maxunicode + 1)
+    for start, characters in _all_characters():
+        actions[start : start + len(characters)] = bytes([default]) * len(characters)
+        for pattern, action in patterns:
+            for run in pattern.finditer(characters):
+                actions[start + run.start() : start + run.end()] = bytes([action]) * (run.end() - run.start())
     return bytes(actions)
 
 

@@ -52,8 +52,10 @@ def marks() -> str:
 def _combining_marks(end: int = sys.maxunicode) -> str:
     # Marks lie in three planes only, which saves a scan.
     planes = (range(0x300, min(0x20000, end)), range(0xE0000, min(0xE1000, end)))
-    found = (chr(code) for plane in planes for code in plane if unicodedata.category(chr(code)).startswith("M"))
-    return _ranges(found)
+    characters = (chr(code) for plane in planes for code in plane)
+    # quick tests first: no letter is a mark, and nothing that is not assigned
+    likely = (one for one in characters if not one.isalpha() and one.isprintable())
+    return _ranges(one for one in likely if unicodedata.category(one).startswith("M"))
 
 
 @cache

@@ -21,7 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.system.packed_strings import PackedWords
+from tfcr.text.lexicon import BigramLexicon, Lexicon
 from tfcr.text.tokenizers import is_symbol
+
+MOST_REMEMBERED = 50_000
+"""Words whose numbers are remembered after they were looked up."""
 
 NO_BIGRAMS: NDArray[np.int32] = np.zeros((0, 2), np.int32)
 
@@ -51,6 +56,13 @@ class Vocabulary:
     words: Sequence[str]
     bigrams: NDArray[np.int32] = field(default_factory=lambda: NO_BIGRAMS)
     unseen: Sequence[str] = ()
+
+    @classmethod
+    def stored(cls, lexicon: Lexicon, bigrams: BigramLexicon, symbols: NDArray[np.bool_]) -> "Vocabulary":
+        """Return the terms of look-up tables, and which words are symbols; nothing is decoded."""
+        vocabulary = cls(PackedWords(lexicon.arena, lexicon.offsets), bigrams.bigrams)
+        vocabulary.__dict__.update(lexicon=lexicon, bigram_lexicon=bigrams, symbols=symbols)
+        return vocabulary
 
     def __len__(self) -> int:
         return sum(self.section_sizes.values())
@@ -92,6 +104,32 @@ class Vocabulary:
     def word_numbers(self) -> dict[str, int]:
         """The number of each word."""
         return dict(zip(self.words, range(self.n_words), strict=True))
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The words as trained models look them up."""
+        return Lexicon.of(self.words)
+
+    def find_words(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of each word, -1 where it is unknown; those found last are remembered."""
+        known = self._found
+        new = [word for word in words if word not in known]
+        if new:
+            if len(known) + len(new) > MOST_REMEMBERED:
+                known = self.__dict__["_found"] = {}
+                new = list(words)
+            known.update(zip(new, self.lexicon.find(new).tolist(), strict=True))
+        return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
+
+    @cached_property
+    def _found(self) -> dict[str, int]:
+        """The numbers of words that were looked up: most words of a text are those of texts before it."""
+        return {}
+
+    @cached_property
+    def bigram_lexicon(self) -> BigramLexicon:
+        """The bigrams as trained models look them up."""
+        return BigramLexicon.of(self.bigrams)
 
     @cached_property
     def _sorted_bigrams(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -160,4 +198,4 @@ class Vocabulary:
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out what can be derived, when models are copied to other processes."""
-        return {"words": self.words, "bigrams": self.bigrams, "unseen": self.unseen}
+        return {"words": list(self.words), "bigrams": np.array(self.bigrams), "unseen": self.unseen}

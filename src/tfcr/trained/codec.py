@@ -1,11 +1,10 @@
 """Word tables, counts and classes as plain arrays and JSON, and back, with every check that a foreign file needs."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tfcr.errors import DamagedError, InputError, ModelError, look_up
 from tfcr.features.blocks import AVERAGINGS
@@ -13,6 +12,7 @@ from tfcr.system.array_codec import (
     LARGEST,
     Arrays,
     get_array,
+    get_bounds,
     get_indices,
     get_numbers,
     read_sparse,
@@ -23,9 +23,13 @@ from tfcr.system.array_codec import (
 )
 from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.text.labels import LabelError, label_array
+from tfcr.text.lexicon import MARGIN, BigramLexicon, Lexicon, number_bits
 from tfcr.text.pieces import SEGMENTATIONS, Pieces
 from tfcr.text.vocabulary import Vocabulary
-from tfcr.trained.word_table import PieceTable, WordTable
+from tfcr.trained.word_table import ENTRY, VALUE, Entries, PieceTable, Rows, WordTable
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 SMALLEST = 1e-36
 """Smaller divisors are refused: float32 holds few digits of them."""
@@ -69,36 +73,42 @@ def read_classes(stored: dict[str, Any]) -> Labels:
 
 
 def write_table(table: WordTable) -> Arrays:
-    """Return a word table as arrays."""
+    """Return a word table as arrays; they are written as they are read."""
+    vocabulary = table.vocabulary
     return {
-        **write_strings("words", table.vocabulary.words),
-        "bigrams": table.vocabulary.bigrams,
-        **write_sparse("scores", table.scores),
-        "outputs": table.outputs,
-        "divisors": table.divisors,
-        **write_sparse("divisor_weights", table.divisor_weights),
-        "typical": table.typical,
-        "frequencies": table.frequencies,
-        "intercepts": table.intercepts,
+        **_write_lexicon("words", vocabulary.lexicon),
+        "words.symbols": vocabulary.symbols if len(vocabulary.bigrams) else np.zeros(0, np.bool_),
+        "bigrams": vocabulary.bigrams,
+        "bigrams.slots": vocabulary.bigram_lexicon.slots,
+        **_write_rows("word_rows", table.words),
+        **_write_rows("bigram_rows", table.bigrams),
+        **{f"entries.{name}": array for name, array in table.entries._asdict().items()},
+        **{
+            name: getattr(table, name)
+            for name in ("scales", "starts", "outputs", "typical", "deviations", "intercepts")
+        },
         **{
             key: array for number, some in enumerate(table.pieces) for key, array in _write_pieces(number, some).items()
         },
     }
 
 
+def _write_lexicon(name: str, lexicon: Lexicon) -> Arrays:
+    return {f"{name}.text": lexicon.arena, f"{name}.offsets": lexicon.offsets, f"{name}.slots": lexicon.slots}
+
+
+def _write_rows(name: str, rows: Rows) -> Arrays:
+    return {f"{name}.{part}": array for part, array in rows._asdict().items()}
+
+
 def _write_pieces(number: int, table: PieceTable) -> Arrays:
     name = _PIECES.format(number)
-    return {
-        **write_strings(f"{name}.names", table.pieces.names),
-        f"{name}.scores": table.scores,
-        f"{name}.columns": table.columns,
-        f"{name}.divisor_weights": table.divisor_weights,
-    }
+    return {**_write_lexicon(f"{name}.names", table.pieces.lexicon), **_write_rows(name, table.rows)}
 
 
 def describe_pieces(table: WordTable) -> list[dict[str, Any]]:
     """Return what is not an array of a table's pieces, as JSON."""
-    return [{"segmentation": some.pieces.segmentation, "divisor": some.divisor} for some in table.pieces]
+    return [{"segmentation": some.pieces.segmentation} for some in table.pieces]
 
 
 def read_table(
@@ -108,107 +118,183 @@ def read_table(
 
     `pieces` is what `describe_pieces` gave.
     """
+    if not averagings or not set(averagings) <= set(AVERAGINGS):
+        raise ModelError(f"it averages by {', '.join(map(str, averagings))}; expected {', '.join(AVERAGINGS)}")
     vocabulary = _read_vocabulary(arrays)
-    n_columns = len(get_array(arrays, "outputs", "i", (None,)))
-    n_terms, n_divisors = len(vocabulary), len(averagings)
-    if not set(averagings) <= set(AVERAGINGS):
-        raise ModelError(f"it averages by {', '.join(averagings)}; expected {', '.join(AVERAGINGS)}")
-    if not 0 < n_columns <= n_outputs * n_divisors:
-        raise ModelError(f"it has {n_columns} columns; expected at most one per output and divisor")
-    table = WordTable(
+    columns = _read_columns(arrays, len(averagings), n_outputs)
+    is_norm = np.array([AVERAGINGS[name].sublinear for name in averagings])
+    kind = "i" if get_array(arrays, "word_rows.values", "if", (None, None)).dtype == np.int8 else "f"
+    checks = _Checks(arrays, columns, is_norm, kind)
+    n_words, n_bigrams = vocabulary.n_words, len(vocabulary.bigrams)
+    return WordTable(
         vocabulary=vocabulary,
-        scores=_read_numbers(arrays, "scores", np.float32, (n_terms, n_columns)),
-        outputs=get_indices(arrays, "outputs", n_columns, n_outputs),
-        divisors=get_indices(arrays, "divisors", n_columns, n_divisors),
-        divisor_weights=_read_numbers(arrays, "divisor_weights", np.float32, (n_terms, n_divisors)),
+        words=checks.rows("word_rows", n_words),
+        bigrams=checks.rows("bigram_rows", n_bigrams),
+        entries=checks.entries("entries", len(vocabulary)),
+        scales=columns.scales,
+        starts=columns.starts,
+        outputs=columns.outputs,
         averagings=averagings,
-        typical=get_numbers(arrays, "typical", np.float32, (n_divisors,)),
-        frequencies=get_numbers(arrays, "frequencies", np.float32, (n_terms,), least=0),
+        typical=get_numbers(arrays, "typical", np.float32, (len(averagings),)),
+        deviations=_finite(arrays, "deviations", (len(vocabulary),), least=0),
         intercepts=get_numbers(arrays, "intercepts", np.float64, (n_outputs,)),
-        pieces=tuple(_read_pieces(arrays, number, said, averagings, n_columns) for number, said in enumerate(pieces)),
-    )
-    _check_divisors(table)
-    return table
-
-
-def _read_pieces(
-    arrays: Arrays, number: int, said: Mapping[str, Any], averagings: tuple[str, ...], n_columns: int
-) -> PieceTable:
-    name = _PIECES.format(number)
-    names = read_strings(arrays, f"{name}.names")
-    refuse_repeated_strings(f"{name}.names", names)
-    n_scores = len(get_array(arrays, f"{name}.columns", "i", (None,)))
-    columns = get_indices(arrays, f"{name}.columns", n_scores, n_columns)
-    divisor = said["divisor"]
-    if type(divisor) is not int or not 0 <= divisor < len(averagings):
-        raise ModelError(f"its pieces add to the divisor {divisor!r}; expected a number below {len(averagings)}")
-    if not AVERAGINGS[averagings[divisor]].sublinear or len(set(columns.tolist())) < n_scores:
-        raise ModelError("its pieces add to a divisor without L2 norm, or twice to a column")
-    look_up(SEGMENTATIONS, said["segmentation"], "segmentation")
-    return PieceTable(
-        pieces=Pieces(names, said["segmentation"]),
-        scores=get_numbers(arrays, f"{name}.scores", np.float32, (len(names), n_scores)),
-        columns=columns,
-        divisor=divisor,
-        divisor_weights=get_numbers(arrays, f"{name}.divisor_weights", np.float32, (len(names),), least=0),
+        pieces=tuple(_read_pieces(number, said, checks) for number, said in enumerate(pieces)),
     )
 
 
-def _check_divisors(table: WordTable) -> None:
-    """Refuse what would make plain and compiled code differ: a root of less than 0, a division by almost 0."""
-    is_norm = np.array([AVERAGINGS[name].sublinear for name in table.averagings])
-    numbers, sizes = table.divisor_weights.data, np.abs(table.divisor_weights.data)
-    if any(((some.divisor_weights > 0) & (some.divisor_weights < SMALLEST)).any() for some in table.pieces):
-        raise DamagedError(f"the squares of its pieces hold a number below {SMALLEST:g}")
-    if any(not np.isin(table.divisors[some.columns], some.divisor).all() for some in table.pieces):
-        raise ModelError("its pieces add to columns of another divisor")
-    if (numbers[is_norm[table.divisor_weights.indices]] < 0).any() or ((sizes > 0) & (sizes < SMALLEST)).any():
-        raise DamagedError(f"the array 'divisor_weights.data' holds a square below 0, or a number below {SMALLEST:g}")
+class _ColumnArrays(NamedTuple):
+    """The groups and columns of a table, as in WordTable."""
+
+    scales: NDArray[np.float32]
+    starts: NDArray[np.int32]
+    outputs: NDArray[np.int32]
+
+    @property
+    def widths(self) -> NDArray[np.int64]:
+        return np.diff(self.starts).astype(np.int64)
 
 
-def _read_numbers(
-    arrays: Arrays, name: str, dtype: type[np.floating[Any]], shape: tuple[int, int], least: float = -LARGEST
-) -> sp.csr_array:
-    """Return a sparse matrix whose numbers are checked, and of this type."""
-    data = f"{name}.data"
-    return read_sparse({**arrays, data: get_numbers(arrays, data, dtype, (None,), least)}, name, shape)
+def _read_columns(arrays: Arrays, n_groups: int, n_outputs: int) -> _ColumnArrays:
+    n_columns = len(get_array(arrays, "outputs", "i", (None,)))
+    if not 0 < n_columns <= n_outputs * n_groups:
+        raise ModelError(f"it has {n_columns} columns; expected at most one per output and divisor")
+    outputs = get_indices(arrays, "outputs", n_columns, n_outputs).astype(np.int32, copy=False)
+    starts = get_bounds(arrays, "starts", n_groups + 1, n_columns).astype(np.int32, copy=False)
+    scales = get_numbers(arrays, "scales", np.float32, (n_groups, None), least=0)
+    if not scales.shape[1]:
+        raise ModelError("the array 'scales' is empty")
+    groups = np.repeat(np.arange(n_groups), np.diff(starts))
+    if len(np.unique(groups * n_outputs + outputs)) < n_columns:
+        raise ModelError("the array 'outputs' names an output twice in a group")
+    return _ColumnArrays(scales, starts, outputs)
 
 
-def _read_words(arrays: Arrays) -> list[str]:
-    words = read_strings(arrays, "words")
-    refuse_repeated_strings("words", words)
-    return words
+class _Checks(NamedTuple):
+    """Reads the rows and entries of a table; numpy and compiled code must find the same in them, and nothing outside.
+
+    `kind` is that of all values: ``"i"`` for int8, ``"f"`` for float32.
+    """
+
+    arrays: Arrays
+    columns: _ColumnArrays
+    is_norm: NDArray[np.bool_]
+    kind: str
+
+    def rows(self, name: str, n_rows: int) -> Rows:
+        """Return rows of which each has a stretch for the same groups."""
+        arrays, widths = self.arrays, self.columns.widths
+        size = len(get_array(arrays, f"{name}.groups", "i", (None,)))
+        groups = get_indices(arrays, f"{name}.groups", size, len(widths)).astype(np.int32, copy=False)
+        if len(np.unique(groups)) < size:
+            raise ModelError(f"the array '{name}.groups' names a group twice")
+        weights = _finite(arrays, f"{name}.weights", (n_rows, size), np.float32)
+        self._check_weights(f"{name}.weights", weights, groups[None, :])
+        values = self._values(f"{name}.values", (n_rows, int((1 + widths[groups]).sum())))
+        ends = np.cumsum(1 + widths[groups])
+        self._check_codes(f"{name}.values", values[:, ends - 1 - widths[groups]])
+        return Rows(groups, weights, values)
+
+    def entries(self, name: str, n_terms: int) -> Entries:
+        """Return single stretches."""
+        arrays = self.arrays
+        size = len(get_array(arrays, f"{name}.groups", "iu", (None,)))
+        groups = get_indices(arrays, f"{name}.groups", size, len(self.is_norm)).astype(np.uint16, copy=False)
+        weights = _finite(arrays, f"{name}.weights", (size,), np.float32)
+        self._check_weights(f"{name}.weights", weights, groups)
+        ends = np.cumsum(1 + self.columns.widths[groups])
+        n_values = int(ends[-1]) if size else 0
+        values = self._values(f"{name}.values", (n_values,))
+        starts = np.concatenate([np.zeros(1, np.int64), ends])
+        self._check_codes(f"{name}.values", values[starts[:-1]])
+        places = get_array(arrays, f"{name}.places", "iu", (None, 2))
+        firsts = places[:, ENTRY].astype(np.int64)
+        rise = len(places) and firsts[0] == 0 and firsts[-1] == size and (np.diff(firsts) >= 0).all()
+        if not rise or len(places) > n_terms + 1 or (starts[firsts] != places[:, VALUE]).any():
+            raise DamagedError(f"the array '{name}.places' does not say where the entries of each term are")
+        repeated = np.diff(np.repeat(np.arange(len(firsts) - 1), np.diff(firsts)) * len(self.is_norm) + groups) <= 0
+        if repeated.any():
+            raise DamagedError(f"the array '{name}.groups' does not rise within each term")
+        return Entries(places.astype(np.uint32, copy=False), groups, weights, values)
+
+    def _values(self, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        if self.kind == "f":
+            return _finite(self.arrays, name, shape, np.float32)
+        values = get_array(self.arrays, name, "i", shape)
+        if values.dtype != np.int8:
+            raise DamagedError(f"the array {name!r} is of type {values.dtype}; expected int8")
+        return values
+
+    def _check_codes(self, name: str, codes: NDArray[Any]) -> None:
+        """Refuse what would be read as a scale that is not there."""
+        if codes.size and not (codes.min() >= 0 and codes.max() < self.columns.scales.shape[1]):
+            raise DamagedError(f"the array {name!r} holds numbers of scales out of range")
+
+    def _check_weights(self, name: str, weights: NDArray[Any], groups: NDArray[Any]) -> None:
+        """Refuse what would make plain and compiled code differ: a root of less than 0, a division by almost 0."""
+        sizes = np.abs(weights)
+        if ((weights < 0) & self.is_norm[groups]).any() or ((sizes > 0) & (sizes < SMALLEST)).any():
+            raise DamagedError(f"the array {name!r} holds a square below 0, or a number below {SMALLEST:g}")
+
+
+def _finite(
+    arrays: Arrays, name: str, shape: tuple[int | None, ...], dtype: Any = None, least: float = -LARGEST
+) -> NDArray[Any]:
+    """Return numbers after checking them, of this type or as they are."""
+    array = get_array(arrays, name, "f", shape)
+    return get_numbers(arrays, name, dtype or array.dtype.type, shape, least)
 
 
 def _read_vocabulary(arrays: Arrays) -> Vocabulary:
-    words = _read_words(arrays)
-    bigrams = get_array(arrays, "bigrams", "i", (None, 2))
-    if len(bigrams) and (bigrams.min() < 0 or bigrams.max() >= len(words)):
+    lexicon = _read_lexicon(arrays, "words")
+    bigrams = get_array(arrays, "bigrams", "i", (None, 2)).astype(np.int32, copy=False)
+    if len(bigrams) and (bigrams.min() < 0 or bigrams.max() >= len(lexicon)):
         raise ModelError("the array 'bigrams' points outside of its words")
-    if len(np.unique(bigrams[:, 0].astype(np.int64) * len(words) + bigrams[:, 1])) != len(bigrams):
-        raise ModelError("the array 'bigrams' holds a bigram more than once")
-    return Vocabulary(words, bigrams.astype(np.int32))
+    symbols = get_array(arrays, "words.symbols", "b", (len(lexicon) if len(bigrams) else 0,))
+    slots = get_array(arrays, "bigrams.slots", "u", (None,))
+    taken = slots[slots != 0] & np.uint32((1 << number_bits(len(bigrams))) - 1)
+    _check_slots("bigrams.slots", slots, taken, len(bigrams))
+    return Vocabulary.stored(lexicon, BigramLexicon(bigrams, slots.astype(np.uint32, copy=False)).frozen(), symbols)
 
 
-def upgrade_table(arrays: Arrays, n_bigrams: object) -> Arrays:
-    """Return a table of schema 1 or 2 as one of schema 3: the last words of its list were bigrams, "one two"."""
-    terms = read_strings(arrays, "words")
-    if type(n_bigrams) is not int or not 0 <= n_bigrams <= len(terms):
-        raise ModelError(f"it says that {n_bigrams!r} of its {len(terms)} terms are bigrams")
-    words, names = terms[: len(terms) - n_bigrams], terms[len(terms) - n_bigrams :]
-    numbers = dict(zip(words, range(len(words)), strict=True))
+def _read_lexicon(arrays: Arrays, name: str) -> Lexicon:
+    """Return a list of words and its hash table; one that lies finds fewer words, and nothing outside of the list."""
+    text = get_array(arrays, f"{name}.text", "u", (None,))
+    end = len(text) - MARGIN
+    offsets = get_bounds(arrays, f"{name}.offsets", None, end)
     try:
-        pairs = [(numbers[one], numbers[two]) for one, two in (name.split(" ") for name in names)]
-    except (KeyError, ValueError):
-        raise ModelError("it has bigrams that are not made of two of its words") from None
-    renamed = {key.replace("masses", "divisor_weights"): array for key, array in arrays.items()}
-    bigrams = np.array(pairs, np.int32).reshape(-1, 2)
-    return {**renamed, **write_strings("words", words), "bigrams": bigrams}
+        text.tobytes().decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        raise DamagedError(f"the strings {name!r} are not UTF-8") from None
+    if text[end:].any() or (text[offsets[:-1]] & 0xC0 == 0x80).any():  # a word may not begin within a character
+        raise DamagedError(f"the strings {name!r} are not UTF-8")
+    slots = get_array(arrays, f"{name}.slots", "u", (None, 2))
+    taken = slots[:, 0][slots[:, 0] != 0] & np.uint64(0xFFFFFFFF)
+    _check_slots(f"{name}.slots", slots, taken, len(offsets) - 1)
+    return Lexicon(text.astype(np.uint8, copy=False), offsets.astype(np.uint32, copy=False), slots).frozen()
+
+
+def _check_slots(name: str, slots: NDArray[Any], taken: NDArray[Any], size: int) -> None:
+    """Refuse a hash table without an empty slot, where no search would end, or with numbers out of range."""
+    if len(taken) >= len(slots) or (len(taken) and (taken.min() < 1 or taken.max() > size)):
+        raise DamagedError(f"the array {name!r} holds numbers out of range, or no empty slot")
+
+
+def _read_pieces(number: int, said: Mapping[str, Any], checks: _Checks) -> PieceTable:
+    name = _PIECES.format(number)
+    look_up(SEGMENTATIONS, said["segmentation"], "segmentation")
+    lexicon = _read_lexicon(checks.arrays, f"{name}.names")
+    rows = checks.rows(name, len(lexicon))
+    if len(rows.groups) != 1 or not checks.is_norm[rows.groups].all():
+        raise ModelError("its pieces add to several divisors, or to one without L2 norm")
+    return PieceTable(Pieces.stored(lexicon, said["segmentation"]), rows)
+
+
+# counts ------------------------------------------------------------------------------------------------------------
 
 
 def write_counts(counts: ClassCounts) -> Arrays:
-    """Return counts as arrays; both matrices stay sparse."""
-    return {
+    """Return counts as arrays; both matrices stay sparse, and whole numbers take as few bytes as they need."""
+    whole = {
         **write_strings("words", counts.words),
         "word_occurrences": counts.word_occurrences,
         "word_documents": counts.word_documents,
@@ -218,23 +304,55 @@ def write_counts(counts: ClassCounts) -> Arrays:
         **write_sparse("occurrences", counts.occurrences),
         **write_sparse("documents", counts.documents),
     }
+    places = "indices", "indptr"
+    if all(np.array_equal(whole[f"documents.{name}"], whole[f"occurrences.{name}"]) for name in places):
+        whole = {name: array for name, array in whole.items() if name not in _OF_DOCUMENTS}
+    return {name: _smallest(array) for name, array in whole.items()}
+
+
+_OF_DOCUMENTS = {"documents.indices": "occurrences.indices", "documents.indptr": "occurrences.indptr"}
+"""Arrays that are left out if they are the same as another: a word occurs in a class if it does in its documents."""
+
+
+def _smallest(array: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers that are not negative as the smallest type that holds them, and others as they are."""
+    if array.dtype.kind == "f" and not ((array >= 0) & (array < 2**32) & (array == np.floor(array))).all():
+        return array
+    for kind in (np.uint8, np.uint16, np.uint32):
+        if int(array.max(initial=0)) <= np.iinfo(kind).max:
+            return array.astype(kind)
+    return array
 
 
 def read_counts(arrays: Arrays, classes: Labels) -> ClassCounts:
     """Return the counts of some arrays."""
-    words = _read_words(arrays)
+    arrays = {**{name: arrays[same] for name, same in _OF_DOCUMENTS.items() if same in arrays}, **arrays}
+    words = read_strings(arrays, "words")
+    refuse_repeated_strings("words", words)
     n_words, n_classes = len(words), len(classes)
-    numbers = partial(get_numbers, arrays, dtype=np.float64, least=0)
-    totals = numbers("totals", shape=(2,))
+    totals = _counts(arrays, "totals", (2,))
     return ClassCounts(
         words=words,
         classes=classes,
-        occurrences=_read_numbers(arrays, "occurrences", np.float64, (n_words, n_classes), least=0),
-        documents=_read_numbers(arrays, "documents", np.float64, (n_words, n_classes), least=0),
-        word_occurrences=numbers("word_occurrences", shape=(n_words,)),
-        word_documents=numbers("word_documents", shape=(n_words,)),
-        class_occurrences=numbers("class_occurrences", shape=(n_classes,)),
-        class_documents=numbers("class_documents", shape=(n_classes,)),
+        occurrences=_count_matrix(arrays, "occurrences", (n_words, n_classes)),
+        documents=_count_matrix(arrays, "documents", (n_words, n_classes)),
+        word_occurrences=_counts(arrays, "word_occurrences", (n_words,)),
+        word_documents=_counts(arrays, "word_documents", (n_words,)),
+        class_occurrences=_counts(arrays, "class_occurrences", (n_classes,)),
+        class_documents=_counts(arrays, "class_documents", (n_classes,)),
         n_occurrences=float(totals[0]),
         n_documents=float(totals[1]),
     )
+
+
+def _counts(arrays: Arrays, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
+    """Return counts as float64, whole numbers or not."""
+    found = get_array(arrays, name, "uf", shape).astype(np.float64)
+    return get_numbers({name: found}, name, np.float64, shape, least=0)
+
+
+def _count_matrix(arrays: Arrays, name: str, shape: tuple[int, int]) -> "sp.csr_array":
+    counts = {f"{name}.data": _counts(arrays, f"{name}.data", (None,))}
+    for part in ("indices", "indptr"):
+        counts[f"{name}.{part}"] = get_array(arrays, f"{name}.{part}", "iu", (None,)).astype(np.int64)
+    return read_sparse(counts, name, shape)

@@ -13,7 +13,7 @@ from tfcr.errors import InputError
 from tfcr.kernels.actions import UNKNOWN_SYMBOL
 from tfcr.system.parameters import N_TOP
 from tfcr.text.class_counts import Labels
-from tfcr.text.documents import skipped_in_bigrams
+from tfcr.text.terms import find_terms, skipped_in_bigrams
 from tfcr.text.tokenizers import AnyTokenizer, Token, is_symbol, token_spans
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.word_table import WordTable
@@ -99,22 +99,22 @@ def explain_text(text: str, table: WordTable, decision: Decision, tokenizer: Any
             f"found a text of {len(text):,} characters to explain; expected at most {MAX_CHARACTERS:,}: "
             "give a part of it"
         )
-    document = table.count([text], tokenizer)
-    terms, contributions = table.contributions(document)
-    scores = table.decision(document)
+    found = find_terms([text], tokenizer, table.vocabulary, unseen=bool(table.pieces))
+    batch, unseen = found.batch, table.unseen_rows(found.unseen)
+    contributions = class_scores(table.contributions(batch, unseen))
+    scores = table.score_batch(batch, unseen)
     tokens = token_spans(tokenizer, text)
-    spans = _spans_of_terms(tokens, document.vocabulary, tokenizer)
+    vocabulary = table.vocabulary.with_unseen(found.unseen)
+    spans, unknown = _spans_of_terms(tokens, table.vocabulary, found.unseen, tokenizer)
     first_unseen = len(table.vocabulary)
     words = [
-        WordContribution(
-            document.vocabulary.name(term), int(count), part, tuple(spans.get(term, ())), term >= first_unseen
-        )
-        for term, count, part in zip(terms.tolist(), document.matrix.data, class_scores(contributions), strict=True)
+        WordContribution(vocabulary.name(term), count, part, tuple(spans.get(term, ())), term >= first_unseen)
+        for term, count, part in zip(batch.words.tolist(), batch.counts.tolist(), contributions, strict=True)
         if term < first_unseen or part.any()
     ]
     best = int(best_class(scores)[0])
     words.sort(key=lambda word: (-word.contributions[best], word.word))
-    known = {*table.vocabulary.word_numbers, *(word.word for word in words if word.unseen)}
+    scored = {word.word for word in words if word.unseen}
     return Explanation(
         text=text,
         label=decision.classes.tolist()[best],
@@ -122,7 +122,7 @@ def explain_text(text: str, table: WordTable, decision: Decision, tokenizer: Any
         scores=class_scores(scores)[0],
         baseline=class_scores(table.intercepts),
         words=tuple(words),
-        unknown=tuple(dict.fromkeys(token for token, _, _ in tokens if token not in known)),
+        unknown=tuple(word for word in unknown if word not in scored),
     )
 
 
@@ -130,35 +130,45 @@ def top_words(table: WordTable, decision: Decision, n: int) -> dict[Any, list[tu
     """Return, for each class, the terms that raise its score most over the training documents."""
     N_TOP.check(n)
     influences = class_scores(table.influences())
-    best = np.argsort(-influences, axis=0, kind="stable")[:n]
     return {
-        label: [(table.vocabulary.name(term), float(influences[term, number])) for term in best[:, number].tolist()]
-        for number, label in enumerate(decision.classes.tolist())
+        label: [(table.vocabulary.name(term), float(influences[term, number])) for term in _largest(column, n)]
+        for number, (label, column) in enumerate(zip(decision.classes.tolist(), influences.T, strict=True))
     }
 
 
-def _spans_of_terms(
-    tokens: Sequence[Token], vocabulary: Vocabulary, tokenizer: AnyTokenizer
-) -> dict[int, list[tuple[int, int]]]:
-    """Return the positions of each known term; a bigram reaches from its first word to the end of its second.
+def _largest(values: NDArray[np.float64], n: int) -> list[int]:
+    """Return the places of the n largest values, the first of equal ones first; only these are sorted."""
+    least = np.partition(values, -n)[-n] if n < len(values) else -np.inf
+    places = np.flatnonzero(values >= least)
+    found: list[int] = places[np.argsort(-values[places], kind="stable")][:n].tolist()
+    return found
 
-    "so good!" gives so (0, 2), good (3, 7), so good (0, 7).
+
+def _spans_of_terms(
+    tokens: Sequence[Token], vocabulary: Vocabulary, unseen: Sequence[str], tokenizer: AnyTokenizer
+) -> tuple[dict[int, list[tuple[int, int]]], list[str]]:
+    """Return the positions of each term, and the different words that are not in the vocabulary.
+
+    A bigram reaches from its first word to the end of its second: "so good!" gives so (0, 2), good (3, 7), so good
+    (0, 7).
     """
     spans: dict[int, list[tuple[int, int]]] = {}
-    numbers = [vocabulary.word_numbers.get(token.token, -1) for token in tokens]
-    unseen = dict(zip(vocabulary.unseen, range(vocabulary.section("unseen").start, len(vocabulary)), strict=True))
-    for number, token in zip(numbers, tokens, strict=True):
-        spans.setdefault(unseen.get(token.token, number), []).append((token.start, token.end))
+    different = list(dict.fromkeys(token.token for token in tokens))
+    known = dict(zip(different, vocabulary.find_words(different).tolist(), strict=True))
+    new = {word: len(vocabulary) + number for number, word in enumerate(unseen)}
+    for token in tokens:
+        spans.setdefault(new.get(token.token, known[token.token]), []).append((token.start, token.end))
     if len(vocabulary.bigrams):
         skipped = skipped_in_bigrams(vocabulary, tokenizer)
-        unknown_skipped = skipped[UNKNOWN_SYMBOL]
-        joined = [
-            (number, token)
-            for number, token in zip(numbers, tokens, strict=True)
-            if not (skipped[number] if number >= 0 else unknown_skipped and is_symbol(token.token))
-        ]
-        pairs = list(pairwise(joined))
-        found = vocabulary.find_bigrams(np.array([(one, two) for (one, _), (two, _) in pairs]).reshape(-1, 2))
-        for term, ((_, one), (_, two)) in zip(found.tolist(), pairs, strict=True):
-            spans.setdefault(term, []).append((one.start, two.end))
-    return spans
+        joined = [token for token in tokens if not _is_skipped(token.token, known[token.token], skipped)]
+        pairs = np.array([(known[one.token], known[two.token]) for one, two in pairwise(joined)]).reshape(-1, 2)
+        found = vocabulary.bigram_lexicon.find(pairs)
+        for number, (one, two) in zip(found.tolist(), pairwise(joined), strict=True):
+            if number >= 0:
+                spans.setdefault(vocabulary.n_words + number, []).append((one.start, two.end))
+    return spans, [word for word in different if known[word] < 0]
+
+
+def _is_skipped(token: str, number: int, skipped: NDArray[np.bool_]) -> bool:
+    """Return whether bigrams skip a token, whose word has this number, -1 if it is unknown."""
+    return bool(skipped[number] if number >= 0 else skipped[UNKNOWN_SYMBOL] and is_symbol(token))

@@ -19,17 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as dump_tensors
 
-from tfcr.errors import ModelError, TfcrWarning, in_one_line, shown
+from tfcr.errors import DamagedError, ModelError, TfcrWarning, in_one_line, shown
 from tfcr.system.array_codec import Arrays, as_json
 from tfcr.system.files import is_temporary, locked, write_file
 from tfcr.system.limits import parse_json, read_regular
+from tfcr.system.mapped_arrays import arrays_of, map_file
 
 FORMAT = "tfcr-model"
-SCHEMA = 4
+SCHEMA = 5
 CONFIG, CARD, LOCK = "config.json", "README.md", ".lock"
 
 _DATA_FILE = re.compile(r"[a-z]+-[0-9a-f]{16}\.safetensors")
@@ -96,13 +95,22 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise ModelError(f"cannot write the model to {folder}: {error.strerror}") from error
 
 
-def load_folder(folder: Path, *, without: Collection[str] = ()) -> tuple[dict[str, Any], dict[str, Arrays]]:
-    """Return the config of a model folder, and the arrays of each data file, `without` those that are read later."""
+def load_folder(
+    folder: Path, *, without: Collection[str] = (), check: bool = True
+) -> tuple[dict[str, Any], dict[str, Arrays]]:
+    """Return the config of a model folder, and the arrays of each data file, `without` those that are read later.
+
+    Arrays are mapped: what is not looked at is not read. With `check`, files are read once, to compare their hashes.
+    """
     for _ in range(10):
         config = _read_config(folder)
+        later = {name: file for name, file in config["files"].items() if name in without}
+        now = {name: file for name, file in config["files"].items() if name not in without}
         try:
-            files = {name: file for name, file in config["files"].items() if name not in without}
-            return config, {name: read_data(folder, file) for name, file in files.items()}
+            found = {name: read_data(folder, file, check=check) for name, file in now.items()}
+            for file in later.values():
+                (folder / file).stat()
+            return config, found
         except FileNotFoundError as error:
             missing = error  # the model was replaced after its config was read: read the new one
     raise ModelError(f"{folder} is damaged: {Path(missing.filename).name} is missing; save the model again")
@@ -144,7 +152,7 @@ def _is_data(entry: Path) -> bool:
         return False
 
 
-def _digest(content: bytes) -> str:
+def _digest(content: bytes | memoryview) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -256,17 +264,17 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def read_data(folder: Path, file: str) -> Arrays:
-    """Return the arrays of a data file that the config of a model folder names."""
+def read_data(folder: Path, file: str, *, check: bool = True) -> Arrays:
+    """Return the arrays of a data file that the config of a model folder names, as views of the file."""
     try:
-        content = read_regular(folder / file, "model file")
+        content = map_file(folder / file, "model file")
     except FileNotFoundError:
         raise
     except OSError as error:
         raise ModelError(f"cannot read {folder / file}: {error.strerror}") from error
-    if _digest(content) not in file:
+    if check and _digest(content) not in file:
         raise ModelError(f"{folder} is damaged: {file} is not what was saved; get or save the model again")
     try:
-        return parse_tensors(content)
-    except (SafetensorError, LookupError, TypeError, ValueError, AttributeError) as error:  # types that numpy lacks too
+        return arrays_of(content)
+    except (DamagedError, LookupError, TypeError, ValueError, AttributeError) as error:  # types that numpy lacks too
         raise ModelError(f"{folder} is damaged: {file} cannot be read ({in_one_line(error)})") from None

@@ -21,18 +21,18 @@ from tfcr.trained.codec import (
     read_classes,
     read_counts,
     read_table,
-    upgrade_table,
     write_classes,
     write_counts,
     write_table,
 )
 from tfcr.trained.explain import Explanation, explain_text, top_words
-from tfcr.trained.format import load_folder, save_folder
+from tfcr.trained.format import SCHEMA, load_folder, read_data, save_folder
+from tfcr.trained.rounding import round_table
 from tfcr.trained.seen import StoredTexts, TrainingTexts
 from tfcr.trained.word_table import TextScores, WordTable
 
-RENAMED = {"pairs": "bigrams", "signs": "symbols"}
-"""Parts and tokenisers that models of schema 1 and 2 know by an older name."""
+LATER = ("counts", "seen")
+"""Data files that prediction does not need; they are read when they are asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,8 @@ class TrainedModel:
     training
         What it was trained on, and with which versions, as JSON.
     counts
-        The class counts of the training texts, needed to add data later; None if they were not kept.
+        The class counts of the training texts, needed to add data later; None if they were not kept. In a loaded model,
+        where they are: see `class_counts`.
     scores
         How it scored when it was measured: a name and a figure each.
     seen
@@ -64,7 +65,7 @@ class TrainedModel:
     tokenizer: AnyTokenizer
     settings: Mapping[str, Any]
     training: Mapping[str, Any]
-    counts: ClassCounts | None = None
+    counts: "ClassCounts | StoredCounts | None" = None
     scores: Mapping[str, float] = field(default_factory=dict)
     seen: TrainingTexts | StoredTexts | None = None
 
@@ -112,6 +113,20 @@ class TrainedModel:
         """Return, for each class, the terms that raise its score most over the training documents."""
         return top_words(self.table, self.decision, n)
 
+    def class_counts(self) -> ClassCounts | None:
+        """Return the class counts of the training texts, which a loaded model reads now; None if they were not kept."""
+        return self.counts.read() if isinstance(self.counts, StoredCounts) else self.counts
+
+    def _written_counts(self) -> Arrays | None:
+        """Return the class counts as they are written; those of a loaded model as they were found."""
+        if isinstance(self.counts, StoredCounts):
+            return self.counts.arrays()
+        return None if self.counts is None else write_counts(self.counts)
+
+    def rounded(self) -> "TrainedModel":
+        """Return the model as `save` writes it: the values of a large table are rounded to 8 bits."""
+        return replace(self, table=round_table(self.table))
+
     def training_texts(self) -> TrainingTexts | None:
         """Return the hashes of the training texts, which a loaded model reads now; None if they were not kept."""
         return self.seen.read() if isinstance(self.seen, StoredTexts) else self.seen
@@ -126,6 +141,8 @@ class TrainedModel:
     ) -> None:
         """Write the model to a folder, replacing an older one; a reader finds the old or the new model at any moment.
 
+        The values of a large word table are rounded to 8 bits, as those of a classifier are after `fit`.
+
         Parameters
         ----------
         path
@@ -138,26 +155,32 @@ class TrainedModel:
             Whether to keep the hashes of the training texts. Who has them can check whether a text was among these.
         """
         seen = self.training_texts() if hashes else None
+        kept = self._written_counts() if counts else None
+        table = round_table(self.table)
         config = {
             "settings": self.settings,
             "classes": write_classes(self.classes),
             "link": self.decision.link,
-            "averagings": list(self.table.averagings),
-            "pieces": describe_pieces(self.table),
+            "averagings": list(table.averagings),
+            "pieces": describe_pieces(table),
             "training": self.training,
             "scores": dict(self.scores if scores is None else scores),
             "hashed_texts": None if seen is None else len(seen.hashes),
         }
-        data = {"table": write_table(self.table)}
-        if counts and self.counts is not None:
-            data["counts"] = write_counts(self.counts)
+        data = {"table": write_table(table)}
+        if kept is not None:
+            data["counts"] = kept
         if seen is not None:
             data["seen"] = seen.write()
         save_folder(Path(path), config, data, model_card(config))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None) -> "TrainedModel":
+    def load(
+        cls, path: str | os.PathLike[str], *, tokenizer: AnyTokenizer | None = None, check: bool = True
+    ) -> "TrainedModel":
         """Load a model that was saved. Nothing that the folder names is imported or run.
+
+        Its word table stays in the file, which is mapped into memory: processes that load the same model share it.
 
         Parameters
         ----------
@@ -165,12 +188,13 @@ class TrainedModel:
             The model's folder.
         tokenizer
             The callable that the model was trained with, if it was a callable; a model keeps only its name.
+        check
+            Whether to read all of the word table now and compare its hash, so that a damaged file is noticed.
         """
         folder = Path(path)
-        config, data = load_folder(folder, without=("seen",))
+        config, data = load_folder(folder, without=LATER, check=check)
         _check_tokenizer(config.get("settings"), folder, tokenizer)
         try:
-            config, data = _upgraded(config, data)
             model = _read_model(config, data, tokenizer)
             model_card(config)  # raises if the config lacks what saving the model again needs
         except (DamagedError, ModelError) as error:
@@ -179,37 +203,60 @@ class TrainedModel:
             raise ModelError(
                 f"{folder} is damaged: its config lacks or misstates {in_one_line(error)}; save the model again"
             ) from None
-        stored = config["files"].get("seen")
-        return model if stored is None else replace(model, seen=StoredTexts(folder, stored))
+        files = config["files"]
+        return replace(
+            model,
+            counts=StoredCounts(folder, files["counts"], model.classes) if "counts" in files else None,
+            seen=StoredTexts(folder, files["seen"]) if "seen" in files else None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class StoredCounts:
+    """The class counts in a model's folder, read when they are needed."""
+
+    folder: Path
+    file: str
+    classes: Labels
+
+    def read(self) -> ClassCounts | None:
+        """Return the counts; None if the model has been replaced since it was loaded."""
+        arrays = self.arrays()
+        try:
+            return None if arrays is None else read_counts(arrays, self.classes)
+        except (DamagedError, ModelError) as error:
+            raise ModelError(f"{self.folder} is damaged: {error}; get or save the model again") from None
+
+    def arrays(self) -> Arrays | None:
+        """Return the arrays of the counts; None if the model has been replaced since it was loaded."""
+        try:
+            return read_data(self.folder, self.file)
+        except FileNotFoundError:
+            return None
 
 
 def _read_model(config: dict[str, Any], data: dict[str, Arrays], tokenizer: AnyTokenizer | None) -> TrainedModel:
+    is_older = config["schema"] < SCHEMA
+    if is_older:
+        from tfcr.trained.older_schemas import read_older_table, upgraded_config  # noqa: PLC0415 - needs scipy
+
+        config = upgraded_config(config)
     settings = dict(config["settings"])
     classes = read_classes(config["classes"])
     look_up(LINKS, config["link"], "link")
     decision = Decision(classes, config["link"])
+    if is_older:
+        table = read_older_table(data["table"], config, decision.n_outputs)
+    else:
+        table = read_table(data["table"], tuple(config["averagings"]), decision.n_outputs, config["pieces"])
     return TrainedModel(
-        table=read_table(data["table"], tuple(config["averagings"]), decision.n_outputs, config.get("pieces", ())),
+        table=table,
         decision=decision,
         tokenizer=resolve_tokenizer(settings["tokenizer"]) if tokenizer is None else tokenizer,
         settings=settings,
         training=dict(config["training"]),
-        counts=read_counts(data["counts"], classes) if "counts" in data else None,
         scores=dict(config.get("scores") or {}),
     )
-
-
-def _upgraded(config: dict[str, Any], data: dict[str, Arrays]) -> tuple[dict[str, Any], dict[str, Arrays]]:
-    """Return a model of an older schema as one of the present schema."""
-    if config["schema"] >= 3:
-        return config, data
-    settings, training = dict(config["settings"]), dict(config["training"])
-    settings["parts"] = [RENAMED.get(part, part) for part in settings.get("parts", ["vectors"])]
-    settings["tokenizer"] = RENAMED.get(settings["tokenizer"], settings["tokenizer"])
-    training["part_weights"] = training.pop("shares", None) or {"vectors": 1.0}
-    training["part_weights"] = {RENAMED.get(part, part): weight for part, weight in training["part_weights"].items()}
-    table = upgrade_table(data["table"], config.get("pairs", 0))
-    return {**config, "settings": settings, "training": training}, {**data, "table": table}
 
 
 def _check_tokenizer(settings: Any, folder: Path, tokenizer: AnyTokenizer | None) -> None:

@@ -6,41 +6,61 @@ contribution of each term is exact, not estimated.
 
 A word that training never saw gets a row of the same form, the sum of the rows of its pieces: its character n-grams, or
 the sub-words of its vector.
+
+A **group** is a divisor and the columns that it divides; a column adds to one output. A term's row has a stretch for
+each group that it adds to: a number, the place of its scale among those of the group, and then a value for each column.
+A value times the scale is what the term adds. In a small table values are float32 and each scale is 1; in a large one
+values are int8 (see `trained.rounding`).
+
+    group 0 divides the columns a and b, group 1 divides c        scales of group 0: 1, .5    of group 1: 1, .25
+
+    row      0  6  2   1  3      the scale 1 of group 0: a 6, b 2; the scale .25 of group 1: c .75
+    weights  2  1                what it adds to the two divisors
+
+Groups that most words add to stand side by side in one array over all words, those of most bigrams in one over all
+bigrams. All other stretches are **entries**, term after term: a word has weight only in classes where it occurred.
+Plain numpy (here) and compiled code (`trained.native_scores`) read the same arrays, and a model's file has no others.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tfcr.features.blocks import (
-    AVERAGINGS,
-    Block,
-    PieceVectors,
-    as_floats,
-    column_starts,
-    is_centred,
-    sublinear_counts,
-)
-from tfcr.heads.base import FittedHead
-from tfcr.text.documents import CountedDocuments, check_texts, count_terms, worth_native_code
+from tfcr.features.blocks import AVERAGINGS
+from tfcr.system.files import kernels_are_cached
+from tfcr.system.lazy import lazy_module
+from tfcr.text.documents import MIN_NATIVE_CHARACTERS, CountedDocuments, check_texts, worth_native_code
 from tfcr.text.pieces import Pieces
+from tfcr.text.terms import Batch, find_terms
 from tfcr.text.tokenizers import AnyTokenizer
 from tfcr.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from tfcr.trained.packed_table import PackedTable
+    import scipy.sparse as sp
+
+    from tfcr.trained.native_scores import NativeTable
+else:
+    sp = lazy_module("scipy.sparse")
 
 MIN_NATIVE_ENTRIES = 200_000
-"""Counts of all documents below which they are scored by scipy, sooner than compiled code is loaded."""
-MAX_DENSE = 1 << 22
-"""Values of an array up to which it is dense: products with it are faster."""
+"""Counts of all documents below which they are scored by numpy, sooner than compiled code is loaded."""
+CHARACTERS_PER_TEXT = 1_000
+"""About how many characters numpy could score in the time that a call for one text takes however short it is."""
+CHUNK_ENTRIES = 1 << 16
+"""Counts that numpy scores together."""
 CHUNK_BYTES = 1 << 26
-"""About how much memory an intermediate array may take."""
+"""About how much memory the columns of some documents may take."""
+
+ENTRY, VALUE = 0, 1  # columns of places
+
+Values = NDArray[Any]
+"""int8 or float32."""
 
 
 class TextScores(NamedTuple):
@@ -50,69 +70,102 @@ class TextScores(NamedTuple):
     unknown_fractions: NDArray[np.float64]
 
 
+class Rows(NamedTuple):
+    """Rows that all have a stretch for the same groups.
+
+    Attributes
+    ----------
+    groups
+        The groups, in the order of their stretches; int32 (n_groups,).
+    weights
+        What each row adds to their divisors; float32 (n_rows, n_groups).
+    values
+        The stretches side by side, each with the number of its scale first; (n_rows, n_groups + n_columns).
+    """
+
+    groups: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    values: Values
+
+
+class Entries(NamedTuple):
+    """Single stretches, term after term.
+
+    Attributes
+    ----------
+    places
+        The first ENTRY and the first VALUE of each term; uint32 (n_terms + 1, 2), where terms after the last that has
+        an entry are left out.
+    groups
+        The group of each entry; uint16 (n_entries,).
+    weights
+        What it adds to the divisor; float32 (n_entries,).
+    values
+        The stretches one after the other; (n_values,).
+    """
+
+    places: NDArray[np.uint32]
+    groups: NDArray[np.uint16]
+    weights: NDArray[np.float32]
+    values: Values
+
+
 @dataclass(frozen=True, eq=False)
 class PieceTable:
-    """What each piece of an unseen word adds to some columns and a divisor of a word table.
+    """What each piece of an unseen word adds to a group, whose counts are sublinear.
 
     Attributes
     ----------
     pieces
         The pieces of the rows.
-    scores
-        float32 (n_pieces, n_scores).
-    columns
-        The columns of the word table that the scores add to; (n_scores,).
-    divisor
-        The divisor that they add to.
-    divisor_weights
-        float32 (n_pieces,).
+    rows
+        A stretch for that one group.
     """
 
     pieces: Pieces
-    scores: NDArray[np.float32]
-    columns: NDArray[np.int64]
-    divisor: int
-    divisor_weights: NDArray[np.float32]
+    rows: Rows
 
-
-class Rows(NamedTuple):
-    """Rows of a word table: scores, sparse (n_rows, n_columns), and divisor weights, sparse (n_rows, n_divisors)."""
-
-    scores: sp.csr_array
-    divisor_weights: sp.csr_array
+    @property
+    def group(self) -> int:
+        """The group that the pieces add to."""
+        return int(self.rows.groups[0])
 
 
 @dataclass(frozen=True, eq=False)
 class WordTable:
     """What each term adds to each score.
 
-    A score is its intercept plus its columns. A column is Σ_t n(t) · scores[t] over the document's terms, divided by
-    its divisor: Σ_t n(t) · divisor_weights[t], or as the divisor's averaging says, which may take 1 + log n for n. A
-    column whose divisor is 0 adds nothing. A word has weight only in classes where it occurred, so both tables are
-    sparse.
+    A score is its intercept plus its columns. A column is Σ_t n(t) · value(t) over the document's terms, divided by the
+    divisor of its group: Σ_t n(t) · weight(t), or as the group's averaging says, which may take 1 + log n for n. A
+    column whose divisor is 0 adds nothing.
 
-    Worked example, with one output, two columns and two divisors:
+    Worked example, with one output and two groups of one column each:
 
-        term    scores           divisor_weights      "good good film": sums     (2 · .6 + .1, .5)  = (1.3, .5)
-        good    .6    0          2     0                                divisors (2 · 2 + 1, 1)     = (5, 1)
-        film    .1   .5          1     1                                score    1.3 / 5 + .5 / 1 + intercept
+        term    values       weights        "good good film": sums     (2 · .6 + .1, .5)  = (1.3, .5)
+        good    .6    0      2     0                         divisors (2 · 2 + 1, 1)     = (5, 1)
+        film    .1   .5      1     1                         score    1.3 / 5 + .5 / 1 + intercept
 
     Attributes
     ----------
     vocabulary
-        The terms of the rows.
-    scores
-        Sparse float32 (n_terms, n_columns).
-    outputs, divisors
-        For each column, the output that it adds to and the divisor that divides it; (n_columns,).
-    divisor_weights
-        What each term adds to each divisor; sparse float32 (n_terms, n_divisors).
+        The terms: words, then bigrams, common ones first, so that what is read most lies close together.
+    words, bigrams
+        The rows of all words, and of all bigrams.
+    entries
+        What terms add to other groups.
+    scales
+        float32 (n_groups, n_scales).
+    starts
+        The first column of each group, and the end; int32 (n_groups + 1,).
+    outputs
+        The output that each column adds to; int32 (n_columns,).
     averagings
-        For each divisor, a name of AVERAGINGS.
+        For each group, a name of AVERAGINGS.
     typical
-        The mean of each divisor over the training documents; float32 (n_divisors,).
-    frequencies
-        The mean count of each term in a training document; float32 (n_terms,).
+        The mean of each divisor over the training documents; float32 (n_groups,).
+    deviations
+        The root of the mean count of each term in a training document, which is the standard deviation of its count if
+        it occurs at random; float32 or float16 (n_terms,).
     intercepts
         float64 (n_outputs,).
     pieces
@@ -120,27 +173,39 @@ class WordTable:
     """
 
     vocabulary: Vocabulary
-    scores: sp.csr_array
-    outputs: NDArray[np.int64]
-    divisors: NDArray[np.int64]
-    divisor_weights: sp.csr_array
+    words: Rows
+    bigrams: Rows
+    entries: Entries
+    scales: NDArray[np.float32]
+    starts: NDArray[np.int32]
+    outputs: NDArray[np.int32]
     averagings: tuple[str, ...]
     typical: NDArray[np.float32]
-    frequencies: NDArray[np.float32]
+    deviations: NDArray[Any]
     intercepts: NDArray[np.float64]
     pieces: tuple[PieceTable, ...] = ()
+
+    # scoring -------------------------------------------------------------------------------------------------------
 
     def score_texts(self, texts: Iterable[str], tokenizer: AnyTokenizer) -> TextScores:
         """Return the scores of texts, and the fraction of unknown tokens."""
         checked = check_texts(texts)
-        if worth_native_code(tokenizer, checked):
-            return TextScores(*self._packed.score_texts(checked, tokenizer))
-        documents = self.count(checked, tokenizer)
-        return TextScores(self.decision(documents), documents.unknown_fractions())
+        if worth_native_code(tokenizer, checked, ready=self._native_is_ready):
+            return TextScores(*self.native.score_texts(checked, tokenizer))
+        scored = sum(map(len, checked)) + CHARACTERS_PER_TEXT * len(checked)
+        self.__dict__["_scored"] = self.__dict__.get("_scored", 0) + scored
+        found = find_terms(checked, tokenizer, self.vocabulary, unseen=bool(self.pieces))
+        lengths = found.batch.lengths
+        unknown = 1 - np.divide(found.known, lengths, out=np.ones(len(lengths)), where=lengths > 0)
+        return TextScores(self.score_batch(found.batch, self.unseen_rows(found.unseen)), unknown)
 
     def count(self, texts: Iterable[str], tokenizer: AnyTokenizer) -> CountedDocuments:
         """Count the terms of texts; unseen words too, if they can be scored."""
-        return count_terms(texts, tokenizer, self.vocabulary, unseen=bool(self.pieces))
+        found = find_terms(check_texts(texts), tokenizer, self.vocabulary, unseen=bool(self.pieces))
+        batch = found.batch
+        vocabulary = self.vocabulary.with_unseen(found.unseen) if found.unseen else self.vocabulary
+        matrix = sp.csr_array((batch.counts, batch.words, batch.starts), (len(batch.lengths), len(vocabulary)))
+        return CountedDocuments(vocabulary, matrix, batch.lengths)
 
     def recount(self, documents: CountedDocuments) -> CountedDocuments:
         """Return documents that are counted over another vocabulary as `count` would count them."""
@@ -149,60 +214,83 @@ class WordTable:
     def decision(self, documents: CountedDocuments, threads: int | None = None) -> NDArray[np.float64]:
         """Return the scores of documents counted over `vocabulary`, unseen words or not; (n_documents, n_outputs)."""
         if documents.matrix.nnz >= MIN_NATIVE_ENTRIES:
-            return self._packed.score_counted(documents, threads)
-        counts, rows = self._occurring(documents)
-        decisions = np.empty((counts.shape[0], len(self.intercepts)))
-        size = max(1, CHUNK_BYTES // (16 * len(self.outputs)))
-        for start in range(0, len(decisions), size):
-            chunk = slice(start, start + size)
-            sums = self._sums(counts[chunk], rows)
-            divisors = self._divisors(counts[chunk], rows, documents.lengths[chunk])[:, self.divisors]
-            columns = np.zeros(sums.shape)  # float64, as in compiled code: a small divisor gives large numbers
-            np.divide(sums, divisors, out=columns, where=divisors > 0, dtype=np.float64)
-            decisions[chunk] = columns @ self._adds_to + self.intercepts
-        return decisions
+            return self.native.score_counted(documents, threads)
+        return self.score_batch(batch_of(documents), self.unseen_rows(documents.vocabulary.unseen))
 
-    def contributions(self, document: CountedDocuments) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    @property
+    def native(self) -> NativeTable:
+        """The table as compiled code reads it."""
+        if "_native" not in self.__dict__:
+            from tfcr.trained.native_scores import NativeTable  # noqa: PLC0415 - numba loads slowly, small jobs need none
+
+            self.__dict__["_native"] = NativeTable(self)
+        found: NativeTable = self.__dict__["_native"]
+        return found
+
+    @property
+    def _native_is_ready(self) -> bool:
+        """Whether compiled code may score any text, however short.
+
+        It may if it has scored texts by this table before; or if it is in the cache, and so many characters have been
+        scored one text after the other that it would have paid to load it.
+        """
+        if "_native" in self.__dict__ and self.native.is_ready:
+            return True
+        return self.__dict__.get("_scored", 0) >= MIN_NATIVE_CHARACTERS // 2 and kernels_are_cached("score_documents")
+
+    def contributions(self, batch: Batch, unseen: Rows) -> NDArray[np.float64]:
         """Return what each term of one document adds to each score.
+
+        Parameters
+        ----------
+        batch
+            The terms of the document.
+        unseen
+            The rows of those from the end of the vocabulary on.
 
         Returns
         -------
-        terms
-            The numbers of the document's terms, in the order of its counts.
         contributions
             float64 (n_terms_of_document, n_outputs); with the intercepts, they add up to the scores.
         """
-        one, rows = self._occurring(document)
+        divisors = self._divisors(self._sums(batch, unseen)[1], batch.lengths)[0]
+        factors = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
+        added = np.zeros((len(batch.words), len(self.intercepts)))
         # the same division as in a score, term by term instead of for their sum
-        divisors = self._divisors(one, rows, document.lengths)[0, self.divisors].astype(np.float64)
-        numbers = np.where(self._sublinear, sublinear_counts(one).data[:, None], one.data[:, None])
-        sums = numbers * rows.scores[one.indices].toarray().astype(np.float64)
-        columns = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
-        return document.matrix.indices.astype(np.int64), np.asarray(columns @ self._adds_to)
+        for part in self._parts(batch, unseen):
+            for number, (group, values, columns) in enumerate(part.slices):
+                scaled = part.values[:, values] * part.times[:, [number]]
+                added[part.at[:, None], self.outputs[columns]] += scaled * factors[group]
+        for entry in self._entries_of(batch):
+            np.add.at(added, (entry.at, self.outputs[entry.columns]), entry.values * factors[entry.groups])
+        return added
+
+    def _divisors(self, totals: NDArray[np.float64], lengths: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the divisors of documents, from their sums of weights; (n_documents, n_groups)."""
+        by_weights, by_length, one = self._factors
+        roots = np.where(self.sublinear, np.sqrt(np.maximum(totals, 0)), totals)
+        return np.asarray(by_weights * roots + by_length * lengths[:, None] + one)
 
     def unseen_rows(self, words: Sequence[str]) -> Rows:
         """Return the rows of words that are not in the table: the sums of the rows of their pieces."""
-        scores = np.zeros((len(words), len(self.outputs)), np.float32)
-        divisor_weights = np.zeros((len(words), len(self.averagings)), np.float32)
+        return self._sum_pieces(words) if len(words) else self._no_unseen
+
+    @cached_property
+    def _no_unseen(self) -> Rows:
+        return self._sum_pieces(())
+
+    def _sum_pieces(self, words: Sequence[str]) -> Rows:
+        groups = np.array([table.group for table in self.pieces], np.int32)
+        values, weights = [np.zeros((len(words), 0))], [np.zeros((len(words), 0))]
         for table in self.pieces:
-            cut = table.pieces.matrix(words)
-            scores[:, table.columns] += cut @ table.scores
-            divisor_weights[:, table.divisor] += cut @ table.divisor_weights
-        return Rows(sp.csr_array(scores), sp.csr_array(divisor_weights))
-
-    def _occurring(self, documents: CountedDocuments) -> tuple[sp.csr_array, Rows]:
-        """Return the documents counted over the terms that occur in them, and the rows of these.
-
-        A table has some hundred thousand rows, and a few texts need some hundred of them.
-        """
-        counts = as_floats(documents.matrix)
-        terms, places = np.unique(counts.indices, return_inverse=True)
-        known = terms[terms < len(self.vocabulary)]
-        rows = Rows(self.scores[known], self.divisor_weights[known])
-        if len(known) < len(terms):
-            unseen = self.unseen_rows([documents.vocabulary.name(term) for term in terms[len(known) :].tolist()])
-            rows = Rows(*(sp.csr_array(sp.vstack(both)) for both in zip(rows, unseen, strict=True)))
-        return sp.csr_array((counts.data, places, counts.indptr), (counts.shape[0], len(terms))), rows
+            numbers, starts = table.pieces.cut(words)
+            of_words = np.repeat(np.arange(len(words)), np.diff(starts))
+            stretches = table.rows.values[numbers]
+            scaled = stretches[:, 1:] * self._scales_of(table.group, stretches[:, 0]).astype(np.float64)[:, None]
+            values += [np.zeros((len(words), 1)), _added_up(scaled, of_words, len(words))]
+            weights.append(_added_up(table.rows.weights[numbers].astype(np.float64), of_words, len(words)))
+        as_floats = [np.concatenate(some, axis=1).astype(np.float32) for some in (weights, values)]
+        return Rows(groups, *as_floats)
 
     def influences(self) -> NDArray[np.float64]:
         """Return how far each term moves each score over the training documents; (n_terms, n_outputs).
@@ -211,157 +299,313 @@ class WordTable:
         deviation of its contribution if it occurs at random. (The mean contribution would rank "the" first, that of one
         occurrence the rarest words.)
         """
-        divisors = self.typical[self.divisors].astype(np.float64)
-        safe = np.where(divisors > 0, divisors, 1)
-        if sp.issparse(self._adds_to):
-            added = (self.scores @ (sp.diags_array(1 / safe) @ self._adds_to)).toarray()
-        else:
-            added = self.scores @ (self._adds_to / safe[:, None])
-        return np.asarray(added) * np.sqrt(self.frequencies)[:, None]
+        factors = np.where(self.typical > 0, 1 / np.where(self.typical > 0, self.typical, 1), 1).astype(np.float64)
+        added = np.zeros((len(self.vocabulary), len(self.intercepts)))
+        for first, rows in ((0, self.words), (self.vocabulary.n_words, self.bigrams)):
+            for group, stretch in zip(rows.groups.tolist(), self.stretch_slices(rows), strict=True):
+                values = rows.values[:, stretch]
+                scale = self._scales_of(group, values[:, 0]) * factors[group]
+                outputs = self.outputs[self.starts[group] : self.starts[group + 1]]
+                added[first : first + len(values), outputs] += values[:, 1:] * scale[:, None]
+        one_each = np.arange(len(self.entries.places) - 1, dtype=np.int32)
+        ones = np.ones_like(one_each)
+        for entry in self._entries_of(Batch(np.array([0, len(ones)]), one_each, ones, np.array([1]))):
+            np.add.at(added, (entry.at, self.outputs[entry.columns]), entry.values * factors[entry.groups])
+        return added * self.deviations.astype(np.float64)[:, None]
 
-    def _divisors(self, counts: sp.csr_array, rows: Rows, lengths: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the divisors of documents counted over some rows; (n_documents, n_divisors)."""
-        divisors = np.empty((counts.shape[0], len(self.averagings)), np.float32)
-        for name in set(self.averagings):
-            averaging = AVERAGINGS[name]
-            numbers = np.flatnonzero(np.array(self.averagings) == name)
-            divisors[:, numbers] = averaging.divisors(
-                averaging.counts(counts), rows.divisor_weights[:, numbers], lengths
-            )
-        return divisors
+    # the parts of the table ----------------------------------------------------------------------------------------
 
-    def _sums(self, counts: sp.csr_array, rows: Rows) -> NDArray[np.float32]:
-        """Return the columns before division, of documents counted over some rows; (n_documents, n_columns)."""
-        if not self._sublinear.any():
-            return np.asarray((counts @ rows.scores).toarray())
-        sums = np.empty((counts.shape[0], len(self.outputs)), np.float32)
-        for numbers, columns in ((counts, ~self._sublinear), (sublinear_counts(counts), self._sublinear)):
-            sums[:, columns] = (numbers @ rows.scores[:, columns]).toarray()
-        return sums
+    @property
+    def n_groups(self) -> int:
+        """The number of divisors."""
+        return len(self.averagings)
+
+    def stretch_slices(self, rows: Rows) -> list[slice]:
+        """Return where the stretch of each group of some rows is: the number of its scale, and its values."""
+        ends = np.cumsum(1 + self.widths[rows.groups])
+        return [slice(end - 1 - self.widths[group], end) for end, group in zip(ends, rows.groups, strict=True)]
+
+    @cached_property
+    def widths(self) -> NDArray[np.int64]:
+        """The number of columns of each group."""
+        return np.diff(self.starts).astype(np.int64)
+
+    @property
+    def column_groups(self) -> NDArray[np.int64]:
+        """The group of each column."""
+        return np.repeat(np.arange(self.n_groups), self.widths)
+
+    @cached_property
+    def _factors(self) -> NDArray[np.float64]:
+        """What the weights, the length and 1 are multiplied by in each divisor; (3, n_groups)."""
+        return np.array([AVERAGINGS[name][:3] for name in self.averagings], np.float64).T
+
+    @cached_property
+    def sublinear(self) -> NDArray[np.bool_]:
+        """Whether counts enter each group sublinearly; (n_groups,)."""
+        return np.array([AVERAGINGS[name].sublinear for name in self.averagings], np.bool_)
+
+    @property
+    def scores(self) -> sp.csr_array:
+        """What each term adds to each column; float32 (n_terms, n_columns). For looking at a table, not for scoring."""
+        return self._as_matrices()[0]
+
+    @property
+    def divisor_weights(self) -> sp.csr_array:
+        """What each term adds to each divisor; float32 (n_terms, n_groups)."""
+        return self._as_matrices()[1]
+
+    def _as_matrices(self) -> tuple[sp.csr_array, sp.csr_array]:
+        n_terms = len(self.vocabulary)
+        everything = Batch(
+            np.array([0, n_terms]), np.arange(n_terms, dtype=np.int32), np.ones(n_terms, np.int32), np.array([n_terms])
+        )
+        scores = sp.lil_array((n_terms, len(self.outputs)), dtype=np.float32)
+        weights = sp.lil_array((n_terms, self.n_groups), dtype=np.float32)
+        for part in self._parts(everything, self.unseen_rows([])):
+            for number, (group, values, columns) in enumerate(part.slices):
+                scaled = part.values[:, values] * part.times[:, [number]]
+                scores[part.at[:, None], np.arange(columns.start, columns.stop)] = scaled
+                weights[part.at, group] = part.weights[:, number]
+        for entry in self._entries_of(everything):
+            scores[entry.at, entry.columns] = entry.values
+            weights[entry.terms, entry.term_groups] = entry.weights
+        found = scores.tocsr(), weights.tocsr()
+        for matrix in found:
+            matrix.eliminate_zeros()
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be derived, when models are copied to other processes."""
-        derived = "_packed", "_adds_to", "_sublinear"
+        derived = (
+            "_native",
+            "_scored",
+            "_narrow",
+            "_no_unseen",
+            "widths",
+            "sublinear",
+            "_by_output",
+            "_factors",
+            "_slices",
+        )
         return {key: value for key, value in self.__dict__.items() if key not in derived}
 
+    # plain scoring -------------------------------------------------------------------------------------------------
+
+    def score_batch(self, batch: Batch, unseen: Rows) -> NDArray[np.float64]:
+        """Return the scores of documents by numpy, some documents at a time; (n_documents, n_outputs)."""
+        decisions = np.empty((len(batch.lengths), len(self.intercepts)))
+        most = max(1, CHUNK_BYTES // (16 * len(self.outputs)))
+        first = 0
+        while first < len(decisions):
+            last = int(np.searchsorted(batch.starts, batch.starts[first] + CHUNK_ENTRIES, "right")) - 1
+            last = min(max(last, first + 1), first + most, len(decisions))
+            some = slice(batch.starts[first], batch.starts[last])
+            starts = batch.starts[first : last + 1] - batch.starts[first]
+            part = Batch(starts, batch.words[some], batch.counts[some], batch.lengths[first:last])
+            decisions[first:last] = self._divide(*self._sums(part, unseen), part.lengths)
+            first = last
+        return decisions
+
+    def _sums(self, batch: Batch, unseen: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the columns of documents before division, and their sums of weights."""
+        size = len(batch.lengths)
+        documents = np.zeros(len(batch.words), np.int64) if size == 1 else batch.documents()
+        sums, totals = np.zeros((size, len(self.outputs))), np.zeros((size, self.n_groups))
+        for part in self._parts(batch, unseen):
+            of_rows = documents[part.at]
+            totals[:, part.groups] += _added_up(part.weights, of_rows, size)
+            for number, (_, values, columns) in enumerate(part.slices):
+                times = part.times[:, number]
+                if size == 1:
+                    sums[0, columns] += times @ part.values[:, values]
+                else:
+                    sums[:, columns] += _added_up(part.values[:, values] * times[:, None], of_rows, size)
+        for entry in self._entries_of(batch):
+            of_values, of_entries = documents[entry.at], documents[entry.terms]
+            flat = np.bincount(of_values * sums.shape[1] + entry.columns, entry.values, sums.size)
+            sums += flat.reshape(sums.shape)
+            flat = np.bincount(of_entries * self.n_groups + entry.term_groups, entry.weights, totals.size)
+            totals += flat.reshape(totals.shape)
+        return sums, totals
+
+    def _divide(
+        self, sums: NDArray[np.float64], totals: NDArray[np.float64], lengths: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """Divide the columns of documents and add them up by output."""
+        divisors = self._divisors(totals, lengths)
+        factors = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
+        columns = sums * np.repeat(factors, self.widths, axis=1)
+        order, outputs, firsts = self._by_output
+        decisions = np.tile(self.intercepts, (len(sums), 1))
+        decisions[:, outputs] += np.add.reduceat(columns[:, order], firsts, axis=1)
+        return decisions
+
     @cached_property
-    def _packed(self) -> "PackedTable":
-        from tfcr.trained.packed_table import pack  # noqa: PLC0415 - numba loads slowly, and small jobs need none
+    def _by_output(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+        """The columns in the order of their outputs, the outputs, and the first column of each in that order."""
+        order = np.argsort(self.outputs, kind="stable")
+        outputs, firsts = np.unique(self.outputs[order], return_index=True)
+        return order, outputs, firsts
 
-        return pack(self)
+    def _parts(self, batch: Batch, unseen: Rows) -> Iterator[_Part]:
+        """Yield what words, bigrams and unseen words of documents add to the groups that they have rows for."""
+        counts = batch.counts.astype(np.float64)
+        roots = np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
+        last = 0
+        for rows, size in (
+            (self.words, self.vocabulary.n_words),
+            (self.bigrams, len(self.vocabulary.bigrams)),
+            (unseen, len(unseen.values)),
+        ):
+            first, last = last, last + size
+            at = ((batch.words >= first) & (batch.words < last)).nonzero()[0]
+            if not len(at) or not len(rows.groups):
+                continue
+            numbers = batch.words[at] - first
+            values = rows.values[numbers].astype(np.float64)
+            is_sublinear = self.sublinear[rows.groups]
+            times = np.where(is_sublinear, roots[at, None], counts[at, None])
+            weights = np.where(is_sublinear, times * times, times) * rows.weights[numbers]
+            slices = self._slices_of(rows)
+            if rows is not unseen:
+                codes = values[:, [stretch.start - 1 for _, stretch, _ in slices]].astype(np.int64)
+                times = times * self.scales[rows.groups, codes]
+            yield _Part(at, rows.groups, slices, times, values, weights)
+
+    def _slices_of(self, rows: Rows) -> list[tuple[int, slice, slice]]:
+        """Return for each group of some rows its number, where its values are, and its columns; remembered."""
+        found = self._slices.get(id(rows.groups))
+        if found is None:
+            bounds = [(int(self.starts[group]), int(self.starts[group + 1])) for group in rows.groups]
+            found = [
+                (int(group), slice(stretch.start + 1, stretch.stop), slice(*columns))
+                for group, stretch, columns in zip(rows.groups, self.stretch_slices(rows), bounds, strict=True)
+            ]
+            if rows is self.words or rows is self.bigrams:  # those of unseen words are new each time
+                self._slices[id(rows.groups)] = found
+        return found
 
     @cached_property
-    def _sublinear(self) -> NDArray[np.bool_]:
-        """Whether counts enter a column sublinearly; (n_columns,)."""
-        return np.array([AVERAGINGS[name].sublinear for name in self.averagings])[self.divisors]
+    def _slices(self) -> dict[int, list[tuple[int, slice, slice]]]:
+        return {}
+
+    def _entries_of(self, batch: Batch) -> Iterator[_Entries]:
+        """Yield what the terms of documents add to other groups, if anything."""
+        places, groups = self.entries.places, self.entries.groups
+        at = np.flatnonzero(batch.words < len(places) - 1)
+        terms = batch.words[at]
+        sizes = places[terms + 1, ENTRY].astype(np.int64) - places[terms, ENTRY]
+        if not sizes.any():
+            return
+        terms_of_entries = np.repeat(at, sizes)
+        entries = _ranges(places[terms, ENTRY].astype(np.int64), sizes)
+        of_group = groups[entries].astype(np.int64)
+        stretches = self._places_of(entries, terms, sizes, of_group)
+        counts = batch.counts[terms_of_entries].astype(np.float64)
+        roots = np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
+        is_sublinear = self.sublinear[of_group]
+        times = np.where(is_sublinear, roots, counts)
+        codes = self.entries.values[stretches].astype(np.int64)
+        scaled = times * self.scales[of_group, codes]
+        weights = self.entries.weights[entries] * np.where(is_sublinear, times * times, times)
+        if self._narrow:
+            columns, values = self.starts[of_group], self.entries.values[stretches + 1] * scaled
+            yield _Entries(terms_of_entries, columns, of_group, values, terms_of_entries, of_group, weights)
+            return
+        widths = self.widths[of_group]
+        yield _Entries(
+            at=np.repeat(terms_of_entries, widths),
+            columns=_ranges(self.starts[of_group].astype(np.int64), widths),
+            groups=np.repeat(of_group, widths),
+            values=self.entries.values[_ranges(stretches + 1, widths)] * np.repeat(scaled, widths),
+            terms=terms_of_entries,
+            term_groups=of_group,
+            weights=weights,
+        )
+
+    def _places_of(
+        self,
+        entries: NDArray[np.int64],
+        terms: NDArray[np.int32],
+        sizes: NDArray[np.int64],
+        groups: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Return where the stretches of entries begin, of terms with so many each."""
+        places = self.entries.places
+        found: NDArray[np.int64]
+        if self._narrow:  # two numbers each, so that their places follow from those of the entries
+            found = np.repeat(places[terms, VALUE].astype(np.int64) - 2 * places[terms, ENTRY], sizes) + 2 * entries
+            return found
+        # a term's stretches follow one another: the place of each is that of the term, and all before it in the term
+        before = np.cumsum(1 + self.widths[groups]) - 1 - self.widths[groups]
+        first_of_term = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        found = np.repeat(places[terms, VALUE].astype(np.int64), sizes) + before - before[first_of_term]
+        return found
 
     @cached_property
-    def _adds_to(self) -> NDArray[np.float64] | sp.csr_array:
-        """1 where a column adds to an output; (n_columns, n_outputs).
+    def _narrow(self) -> bool:
+        """Whether all groups with entries have one column, as those of blocks that only their class sees."""
+        return bool((self.widths[np.unique(self.entries.groups)] == 1).all())
 
-        With one block per class there are n_classes² columns, and of a dense array n_classes³ values: if they are many,
-        it is sparse.
-        """
-        n_columns, n_outputs = len(self.outputs), len(self.intercepts)
-        if n_columns * n_outputs <= MAX_DENSE:
-            return np.eye(n_outputs)[self.outputs]
-        ones = np.ones(n_columns), self.outputs, np.arange(n_columns + 1)
-        return sp.csr_array(ones, shape=(n_columns, n_outputs))
+    def _scales_of(self, group: int, codes: Values) -> NDArray[np.float32]:
+        return np.asarray(self.scales[group][codes.astype(np.int64)])
 
 
-def collapse(
-    documents: CountedDocuments, sample_weight: NDArray[np.float64], blocks: Sequence[Block], fitted: FittedHead
-) -> WordTable:
-    """Multiply weights, vectors and coefficients into one table.
+class _Part(NamedTuple):
+    """What some terms of documents add to the groups that they have rows for.
 
-    An average by weights is centred in the table itself: the contribution of a term is how far its vector leads away
-    from the average training document, the intercept is that document's score, and an empty block adds nothing. A sum
-    or an average by length cannot be centred so: its mean goes into the intercept.
+    `at` are the places of the terms in their batch, (n,), and `slices` as in `WordTable._slices_of`. A value times that
+    of `times`, its count and scale, is what the term adds; float64 (n, n_groups + n_columns) and (n, n_groups), like
+    the `weights`, which are multiplied already.
     """
-    n_terms, n_outputs = len(documents.vocabulary), len(fitted.intercepts)
-    intercepts = fitted.intercepts.copy()
-    scores, divisor_weights = _Columns(n_terms), _Columns(n_terms)
-    pieces = []
-    for block, start in zip(blocks, column_starts(blocks), strict=False):
-        # block by block: weight · ⟨vector, coefficients⟩ of every term, for the outputs that see the block
-        seen = list(range(n_outputs)) if block.output is None else [block.output]
-        coefficients = fitted.coefficients[start : start + block.dimensions, seen]
-        offsets = fitted.means[start : start + block.dimensions] @ coefficients
-        along = coefficients if block.vectors is None else block.vectors @ coefficients.astype(np.float32)
-        weights = AVERAGINGS[block.averaging].divisor_weights(block.weights)
-        divisor = divisor_weights.add(_divisor_key(block), weights, once=True)
-        columns = []
-        for number, output in enumerate(seen):
-            centre = offsets[number] if is_centred(block) else 0
-            columns.append(scores.add((output, divisor), block.weights * (along[:, number] - centre)))
-        if block.pieces is not None:
-            pieces.append(_collapse_pieces(block.pieces, coefficients, columns, divisor))
-        if not is_centred(block):
-            intercepts[seen] -= offsets
-    table = WordTable(
-        vocabulary=documents.vocabulary,
-        scores=scores.matrix(),
-        outputs=np.array([output for output, _ in scores.numbers]),
-        divisors=np.array([divisor for _, divisor in scores.numbers]),
-        divisor_weights=divisor_weights.matrix(),
-        averagings=tuple(averaging for averaging, _ in divisor_weights.numbers),
-        typical=np.zeros(len(divisor_weights.numbers), np.float32),
-        frequencies=_mean_rows(documents.matrix, sample_weight),
-        intercepts=intercepts,
-        pieces=tuple(pieces),
-    )
-    divisors = table._divisors(
-        as_floats(documents.matrix), Rows(table.scores, table.divisor_weights), documents.lengths
-    )
-    return replace(table, typical=np.average(divisors, axis=0, weights=sample_weight).astype(np.float32))
+
+    at: NDArray[np.int64]
+    groups: NDArray[np.int32]
+    slices: list[tuple[int, slice, slice]]
+    times: NDArray[np.float64]
+    values: NDArray[np.float64]
+    weights: NDArray[np.floating[Any]]
 
 
-def _collapse_pieces(
-    found: PieceVectors, coefficients: NDArray[np.float64], columns: list[int], divisor: int
-) -> PieceTable:
-    """Return what the pieces of a block add; pieces without weight are left out."""
-    kept = np.flatnonzero(found.weights)
-    weights = found.weights[kept]
-    along = coefficients[kept] if found.vectors is None else found.vectors[kept] @ coefficients.astype(np.float32)
-    return PieceTable(
-        pieces=found.pieces.take(kept),
-        scores=(weights[:, None] * along).astype(np.float32),
-        columns=np.array(columns),
-        divisor=divisor,
-        divisor_weights=weights * weights,
-    )
+class _Entries(NamedTuple):
+    """What the terms of documents add by single entries.
+
+    `at`, `columns`, `groups` and `values` have an element per value: the place of its term in the batch, its column,
+    its group, and what it adds. `terms`, `term_groups` and `weights` have one per entry.
+    """
+
+    at: NDArray[np.int64]
+    columns: NDArray[np.integer[Any]]
+    groups: NDArray[np.int64]
+    values: NDArray[np.floating[Any]]
+    terms: NDArray[np.int64]
+    term_groups: NDArray[np.int64]
+    weights: NDArray[np.floating[Any]]
 
 
-def _divisor_key(block: Block) -> tuple[str, int]:
-    """Return what blocks with the same divisor have in common: the averaging and, if it uses them, the weights."""
-    return block.averaging, id(block.weights) if AVERAGINGS[block.averaging].weights else 0
+def batch_of(documents: CountedDocuments) -> Batch:
+    """Return counted documents as plain arrays."""
+    matrix = documents.matrix
+    return Batch(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, documents.lengths)
 
 
-def _mean_rows(matrix: sp.csr_array, sample_weight: NDArray[np.float64]) -> NDArray[np.float32]:
-    return np.asarray((matrix.T @ sample_weight) / sample_weight.sum(), np.float32)
+def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of ranges one after the other.
+
+    >>> _ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(sizes)
+    return np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
-class _Columns:
-    """Builds a sparse matrix column by column; values of columns with the same key are added up."""
-
-    def __init__(self, n_terms: int) -> None:
-        self.n_terms = n_terms
-        self.numbers: dict[Any, int] = {}
-        self.rows: list[NDArray[np.int64]] = []
-        self.columns: list[NDArray[np.int64]] = []
-        self.values: list[NDArray[np.float32]] = []
-
-    def add(self, key: Any, values: NDArray[Any], *, once: bool = False) -> int:
-        """Add values to the column of that key (`once`: only if it is new), and return its number."""
-        new = key not in self.numbers
-        number = self.numbers.setdefault(key, len(self.numbers))
-        if new or not once:
-            rows = np.flatnonzero(values)
-            self.rows.append(rows)
-            self.columns.append(np.full(len(rows), number))
-            self.values.append(values[rows].astype(np.float32))
-        return number
-
-    def matrix(self) -> sp.csr_array:
-        entries = (np.concatenate(self.values), (np.concatenate(self.rows), np.concatenate(self.columns)))
-        return sp.coo_array(entries, shape=(self.n_terms, len(self.numbers))).tocsr()
+def _added_up(values: NDArray[Any], numbers: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+    """Return the sums of rows that have the same number; numbers are sorted, and below `size`."""
+    if size == 1:
+        return np.asarray(values.sum(axis=0, dtype=np.float64, keepdims=True))
+    sums = np.zeros((size, *values.shape[1:]))
+    if len(values):
+        firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        sums[numbers[firsts]] = np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
+    return sums

@@ -1,4 +1,4 @@
-"""Packed word tables against the formula."""
+"""Word tables made of sparse matrices, against the formula."""
 
 import itertools
 from typing import Any
@@ -12,19 +12,19 @@ from tfcr.features.blocks import AVERAGINGS
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
-from tfcr.trained.packed_table import pack
-from tfcr.trained.word_table import WordTable
+from tfcr.trained.packing import LooseTable, pack
 
 
 def test_a_table_without_values_packs() -> None:
     nothing: Any = sp.csr_array((2, 1), dtype=np.float32)
     one = np.zeros(1, np.int64)
     frequencies = np.ones(2, np.float32)
-    table = WordTable(
+    loose = LooseTable(
         Vocabulary(["a", "b"]), nothing, one, one, nothing, ("weights",), frequencies[:1], frequencies, np.array([0.5])
     )
-    packed = pack(table)
-    assert packed.score_texts(["a b", ""], TOKENIZERS["words"])[0].tolist() == [[0.5], [0.5]]
+    table = pack(loose)
+    assert table.score_texts(["a b", ""], TOKENIZERS["words"])[0].tolist() == [[0.5], [0.5]]
+    assert table.native.score_texts(["a b", ""], TOKENIZERS["words"])[0].tolist() == [[0.5], [0.5]]
 
 
 @given(
@@ -39,16 +39,16 @@ def test_any_packed_table_scores_as_the_formula_says(
     random = np.random.default_rng(seed)
     columns = sorted(itertools.product(range(n_outputs), range(n_divisors)), key=lambda _: random.uniform())
     outputs, divisors = np.array([column[0] for column in columns]), np.array([column[1] for column in columns])
-    scores = random.normal(size=(6, len(columns))) * (random.uniform(size=(6, len(columns))) < 0.5)
-    weights = random.uniform(size=(6, n_divisors)) * (random.uniform(size=(6, n_divisors)) < 0.5)
+    scores = random.normal(size=(6, len(columns))).astype(np.float32) * (random.uniform(size=(6, len(columns))) < 0.5)
+    weights = random.uniform(size=(6, n_divisors)).astype(np.float32) * (random.uniform(size=(6, n_divisors)) < 0.5)
     averagings = [random.choice(list(AVERAGINGS)) for _ in range(n_divisors)]
     intercepts = random.normal(size=n_outputs)
     vocabulary = Vocabulary(list("abcdef"))
-    table = WordTable(
+    loose = LooseTable(
         vocabulary, sp.csr_array(scores), outputs, divisors, sp.csr_array(weights), tuple(averagings),
         np.zeros(n_divisors, np.float32), random.uniform(size=6).astype(np.float32), intercepts,
     )  # fmt: skip
-    packed = pack(table)
+    table = pack(loose)
     counts = np.array([[row.get(word, 0) for word in range(6)] for row in rows])
     lengths = counts.sum(axis=1) + 1
     expected = np.tile(intercepts, (len(rows), 1))
@@ -63,5 +63,7 @@ def test_any_packed_table_scores_as_the_formula_says(
         }[averagings[divisor]]
         if total > 0:
             expected[document, output] += sums / total
-    found = packed.score_counted(CountedDocuments(vocabulary, sp.csr_array(counts), lengths))
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1, abs(expected).max()))
+    documents = table.recount(CountedDocuments(vocabulary, sp.csr_array(counts), lengths))
+    near = {"rtol": 1e-6, "atol": 1e-6 * max(1, abs(expected).max())}
+    np.testing.assert_allclose(table.decision(documents), expected, **near)
+    np.testing.assert_allclose(table.native.score_counted(documents), expected, **near)

@@ -1,0 +1,67 @@
+"""Safetensors files as arrays that stay in the file: mapped into memory, and shared between processes.
+
+A file begins with the size of its header (8 bytes), the header (JSON: type, shape and place of each array), and then
+the arrays. The library reads them into memory; here they are views of the file, read where they are looked at.
+"""
+
+import math
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.errors import DamagedError
+from tfcr.system.limits import check_size, limit, open_regular, parse_json
+
+_TYPES = {
+    "BOOL": "?", "U8": "u1", "I8": "i1", "U16": "<u2", "I16": "<i2", "F16": "<f2", "U32": "<u4", "I32": "<i4",
+    "F32": "<f4", "U64": "<u8", "I64": "<i8", "F64": "<f8",
+}  # fmt: skip
+_SIZE = 8  # bytes of the header's size
+
+
+def map_file(path: Path, name: str) -> memoryview:
+    """Return the content of a file, mapped; raise OSError if it is none, or larger than this row of LIMITS."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        check_size(path, size, name)
+        if not size:  # which cannot be mapped
+            return memoryview(b"")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def arrays_of(content: memoryview) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a safetensors file, as views of its content.
+
+    Raises DamagedError, LookupError, TypeError or ValueError if it is no such file.
+    """
+    if len(content) < _SIZE:
+        raise DamagedError(f"it has {len(content)} bytes; expected a safetensors file")
+    size = int.from_bytes(content[:_SIZE], "little")
+    if size > min(len(content) - _SIZE, limit("tensor header")):
+        raise DamagedError(f"its header of {size} bytes is longer than the file")
+    header = parse_json(bytes(content[_SIZE : _SIZE + size]))
+    header.pop("__metadata__", None)
+    body = content[_SIZE + size :]
+    places = {name: _place(name, said, len(body)) for name, said in header.items()}
+    end = 0
+    for first, last in sorted((first, last) for _, _, first, last in places.values()):
+        if first != end:
+            raise DamagedError("its arrays overlap, or leave a gap")
+        end = last
+    return {
+        name: np.frombuffer(body[first:last], kind).reshape(shape)
+        for name, (kind, shape, first, last) in places.items()
+    }
+
+
+def _place(name: str, said: Any, size: int) -> tuple[str, tuple[int, ...], int, int]:
+    """Return the type, the shape and the first and last byte of an array."""
+    kind, shape, (first, last) = _TYPES[said["dtype"]], tuple(said["shape"]), said["data_offsets"]
+    whole = all(type(number) is int and number >= 0 for number in (*shape, first, last))
+    if not whole or not first <= last <= size or last - first != math.prod(shape) * np.dtype(kind).itemsize:
+        raise DamagedError(f"the array {name!r} is not where its header says")
+    return kind, shape, first, last

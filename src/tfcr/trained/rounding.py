@@ -1,0 +1,136 @@
+"""Large word tables made small: values of 8 bits, and no bigrams that hardly matter.
+
+A stretch of values v is stored as whole numbers from -127 to 127 times a scale. The scales of a group are fixed, each a
+fourth of an octave below the last, and a stretch takes the smallest that its largest value fits:
+
+    largest value of the group 8:  scales 8 / 127, 6.73 / 127, 5.66 / 127, 4.76 / 127, 4 / 127, …
+    values    3  -1.5   .2         the largest, 3, fits scale 5, 3.36 / 127
+    stored    5  113  -57  8       the number of the scale, and each value · 127 / 3.36
+
+A value is wrong by at most half a scale, a 213th of the largest of its stretch; over the terms of a document such
+errors mostly cancel out. Weights stay as they are: divisors are exact.
+
+Bigrams are many, and most of them rare. What one adds to the variance of a score over the training documents is about
+the square of its influence; those with the least, which together hold PRUNED of what all bigrams add, are left out.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.trained.word_table import Entries, Rows, Values, WordTable
+
+ROUNDED_FROM = 1 << 20
+"""Values from which on a table is rounded: a smaller one takes little room as it is."""
+PRUNED = 0.005
+"""Fraction of the variance that bigrams add to scores which may get lost with those left out."""
+N_SCALES = 128
+PER_OCTAVE = 4
+LARGEST = 127
+
+
+def round_table(table: WordTable, at_least: int | None = None) -> WordTable:
+    """Return a large table with values of 8 bits; a small one, or one that is rounded already, as it is.
+
+    A table is large if it has `at_least` so many values; by default ROUNDED_FROM.
+    """
+    parts = table.words, table.bigrams, *(some.rows for some in table.pieces)
+    size = sum(part.values.size for part in parts) + table.entries.values.size
+    if table.words.values.dtype == np.int8 or size < (ROUNDED_FROM if at_least is None else at_least):
+        return table
+    table = _without_weak_bigrams(table)
+    parts = table.words, table.bigrams, *(some.rows for some in table.pieces)
+    scales = _scales(table, parts)
+    return replace(
+        table,
+        words=_round_rows(table, table.words, scales),
+        bigrams=_round_rows(table, table.bigrams, scales),
+        entries=_round_entries(table, scales),
+        scales=scales,
+        deviations=table.deviations.astype(np.float16),
+        pieces=tuple(replace(some, rows=_round_rows(table, some.rows, scales)) for some in table.pieces),
+    )
+
+
+def _without_weak_bigrams(table: WordTable) -> WordTable:
+    """Return the table without the bigrams that have the least influence."""
+    n_words, rows = table.vocabulary.n_words, table.bigrams
+    if not len(rows.values) or len(table.entries.places) > n_words + 1:
+        return table
+    variances = np.zeros(len(rows.values))
+    for group, stretch in zip(rows.groups.tolist(), table.stretch_slices(rows), strict=True):
+        largest = np.abs(rows.values[:, stretch][:, 1:]).max(axis=1, initial=0).astype(np.float64)
+        variances += (largest / (table.typical[group] or 1)) ** 2
+    variances *= table.deviations[n_words:].astype(np.float64) ** 2
+    order = np.argsort(variances, kind="stable")
+    n_weak = int(np.searchsorted(np.cumsum(variances[order]), PRUNED * variances.sum(), "right"))
+    kept = np.sort(order[n_weak:])
+    terms = np.concatenate([np.arange(n_words), n_words + kept])
+    return replace(
+        table,
+        vocabulary=table.vocabulary.take(terms),
+        bigrams=rows._replace(weights=rows.weights[kept], values=rows.values[kept]),
+        deviations=table.deviations[terms],
+    )
+
+
+def _scales(table: WordTable, parts: tuple[Rows, ...]) -> NDArray[np.float32]:
+    """Return the scales of each group; (n_groups, N_SCALES)."""
+    largest = np.zeros(table.n_groups)
+    for rows in parts:
+        for group, stretch in zip(rows.groups.tolist(), table.stretch_slices(rows), strict=True):
+            largest[group] = max(largest[group], np.abs(rows.values[:, stretch]).max(initial=0))
+    groups, _, values = _single_values(table)
+    np.maximum.at(largest, groups, np.abs(values))
+    steps = 2.0 ** (-np.arange(N_SCALES) / PER_OCTAVE)
+    return (largest[:, None] / LARGEST * steps).astype(np.float32)
+
+
+def _single_values(table: WordTable) -> tuple[NDArray[np.int64], NDArray[np.int64], Values]:
+    """Return the group, the entry and the value of each number of the entries that is not that of a scale."""
+    sizes = 1 + table.widths[table.entries.groups]
+    entries = np.repeat(np.arange(len(sizes)), sizes)
+    is_value = np.ones(len(entries), np.bool_)
+    is_value[np.cumsum(sizes) - sizes] = False
+    return table.entries.groups[entries[is_value]].astype(np.int64), entries[is_value], table.entries.values[is_value]
+
+
+def _codes(largest: NDArray[np.float32], scales: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the number of the smallest scale that each stretch fits, by its largest value."""
+    # scales fall: the first that is too small, and the one before it
+    return np.maximum(np.searchsorted(-scales * LARGEST, -largest, "right") - 1, 0)
+
+
+def _round_rows(table: WordTable, rows: Rows, scales: NDArray[np.float32]) -> Rows:
+    rounded = np.zeros(rows.values.shape, np.int8)
+    for group, stretch in zip(rows.groups.tolist(), table.stretch_slices(rows), strict=True):
+        values = rows.values[:, stretch][:, 1:]
+        codes = _codes(np.abs(values).max(axis=1, initial=0), scales[group])
+        rounded[:, stretch.start] = codes
+        rounded[:, stretch.start + 1 : stretch.stop] = _whole(values, scales[group][codes][:, None])
+    return rows._replace(values=rounded)
+
+
+def _round_entries(table: WordTable, scales: NDArray[np.float32]) -> Entries:
+    groups, entries, values = _single_values(table)
+    largest = np.zeros(len(table.entries.groups), np.float32)
+    np.maximum.at(largest, entries, np.abs(values))
+    codes = np.zeros(len(largest), np.int64)
+    for group in np.unique(table.entries.groups).tolist():
+        own = table.entries.groups == group
+        codes[own] = _codes(largest[own], scales[group])
+    sizes = 1 + table.widths[table.entries.groups]
+    firsts = np.cumsum(sizes) - sizes
+    rounded = np.zeros(len(table.entries.values), np.int8)
+    is_value = np.ones(len(rounded), np.bool_)
+    is_value[firsts] = False
+    rounded[firsts] = codes
+    rounded[is_value] = _whole(values, scales[groups, codes[entries]])
+    return table.entries._replace(values=rounded)
+
+
+def _whole(values: Values, scales: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Return values as whole numbers of scales; 0 where a group has none but zeros."""
+    quotients = np.divide(values, scales, out=np.zeros(values.shape, np.float32), where=scales > 0)
+    return np.clip(np.rint(quotients), -LARGEST, LARGEST).astype(np.int8)
