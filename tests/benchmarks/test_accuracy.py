@@ -83,8 +83,8 @@ def test_folds_of_peers_are_kept_and_not_run_again(
     assert "tfidf fold 1" not in printed.err
     assert "fast fold 1" in printed.err  # depends on our code
     assert "| tiny.csv | 60 | 3 |" in printed.out
+    (tmp_path / "kept.sqlite").write_bytes(lzma.decompress((tmp_path / "peers.sqlite.xz").read_bytes()))
     kept = sqlite3.connect(tmp_path / "kept.sqlite")
-    kept.deserialize(lzma.decompress((tmp_path / "peers.sqlite.xz").read_bytes()))
     assert kept.execute("SELECT scheme FROM cells").fetchall() == [("tfidf",)]
     assert kept.execute("SELECT * FROM runs").fetchall() == []  # they name the machine
     assert len(kept.execute("SELECT * FROM folds").fetchall()) == 1

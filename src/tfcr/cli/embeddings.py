@@ -12,7 +12,7 @@ from tfcr.cli.output import if_stopped, note, print_json, print_table, progress_
 if TYPE_CHECKING:
     from tfcr.embeddings.pretrained import PretrainedModel
 
-app = typer.Typer(help="Word vectors: list, fetch, describe, convert, train and distill them.", no_args_is_help=True)
+app = typer.Typer(help="Word vectors: list, fetch, convert, train and distill them.", no_args_is_help=True)
 
 Source = Annotated[str, typer.Argument(metavar="VECTORS", help="A vector file or a known name.", show_default=False)]
 Output = Annotated[
