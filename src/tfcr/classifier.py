@@ -205,7 +205,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         texts = [texts[number] for number in used]
         documents = self.count(texts)
-        embeddings = self.load_embeddings(texts, documents)
+        embeddings = self.load_embeddings(texts, documents=documents)
         self.fit_counted(documents, labels[used], weights[used], embeddings)
         self._set_trained(self._trained().rounded())  # as it will be saved
         return self.remember_texts(texts)
@@ -267,6 +267,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def load_embeddings(
         self,
         texts: list[str],
+        *,
         documents: CountedDocuments | None = None,
         progress: Progress | None = None,
         note: Callable[[str], None] | None = None,

@@ -246,7 +246,7 @@ def prepare(model: TfcrClassifier, corpus: Corpus, stages: Stages | None = None,
     documents = model.count(corpus.texts)
     if _vector_seconds(model, corpus):
         stages.begin(VECTORS, "training word2vec" if trains_vectors(model) else "loading vectors")
-    embeddings = model.load_embeddings(corpus.texts, documents, stages.count, note)
+    embeddings = model.load_embeddings(corpus.texts, documents=documents, progress=stages.count, note=note)
     stages.begin(CHECKING)
     _, kept = count_classes(documents.only_words(), labels, np.ones(len(labels)), model.min_count)
     if embeddings and model.embeddings != AUTO:

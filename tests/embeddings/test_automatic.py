@@ -10,7 +10,7 @@ from tfcr import Embeddings, TfcrClassifier, load
 from tfcr.embeddings import resolve_tables, sources_of
 from tfcr.embeddings.automatic import CANDIDATES, ENOUGH_TOKENS, Choice, choose_embeddings, known_fraction
 from tfcr.embeddings.pretrained import PRETRAINED, is_ready
-from tfcr.errors import EmbeddingsError, InputError
+from tfcr.errors import CorpusWarning, EmbeddingsError, InputError
 from tfcr.evaluation import cross_validate
 from tfcr.text.documents import CountedDocuments, count_terms
 
@@ -123,9 +123,13 @@ def test_too_few_texts_for_vectors_leave_out_the_parts_that_need_them(monkeypatc
     assert model.load_embeddings(texts, note=notes.append) == []
     assert notes[0].startswith("vectors: none, so that the parts that need vectors are left out (")
     assert "no word occurs 2 times in the 4 texts given" in notes[0]
-    model.fit(texts, labels)
+    with pytest.warns(CorpusWarning, match="vectors: none, so that the parts that need vectors are left out"):
+        model.fit(texts, labels)
     assert (list(model.part_weights_), model.training_["embeddings"]) == (["ngrams"], None)
-    with pytest.raises(InputError, match="found no vectors for the parts vectors: too few texts to train word2vec on"):
+    with (
+        pytest.warns(CorpusWarning, match="vectors: none"),
+        pytest.raises(InputError, match="found no vectors for the parts vectors: too few texts to train word2vec on"),
+    ):
         TfcrClassifier(parts=["vectors"]).fit(texts, labels)
     with pytest.raises(EmbeddingsError, match="no word occurs 2 times"):
         TfcrClassifier(embeddings="w2v").fit(texts, labels)
@@ -161,6 +165,12 @@ def test_several_sources(tmp_path: Any) -> None:
     both = f"{tmp_path / 'l.safetensors'}+w2v"
     model = TfcrClassifier(embeddings=both, dimensions=4, random_state=0).fit(TEXTS, CORPUS.labels)
     assert model.training_["embeddings"] == "l.safetensors + w2v"
+
+
+@pytest.mark.parametrize("source", ["wglove-50+", "+", "w2v+w2v"])
+def test_sources_have_names_and_differ(source: str) -> None:
+    with pytest.raises(InputError, match="expected names or paths of different vectors with a plus sign between them"):
+        sources_of(source)
 
 
 def test_auto_is_no_vectors_by_itself() -> None:

@@ -12,11 +12,21 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tests.conftest import plain_classifier, random_corpus, random_vectors
 from tests.heads.problems import as_documents, problem
+from tfcr import TfcrClassifier
 from tfcr.errors import InputError
 from tfcr.features.blocks import Block
 from tfcr.features.matrix import DenseFeatures, SparseFeatures
 from tfcr.heads import Examples, fit_head, resolve_head
 from tfcr.heads.sklearn_head import SklearnHead
+
+
+@pytest.mark.parametrize(
+    "estimator", [LinearSVC(), SGDClassifier(random_state=0), LogisticRegression(solver="liblinear"), RidgeClassifier()]
+)
+def test_a_scikit_learn_head_learns_from_sparse_parts(estimator: Any) -> None:
+    corpus = random_corpus(60, 2)
+    model = TfcrClassifier(embeddings=None, parts=("bigrams",), head=estimator)
+    assert model.fit(corpus.texts, corpus.labels).score(corpus.texts, corpus.labels) > 0.9
 
 
 @pytest.mark.parametrize("estimator", [LogisticRegression(), LinearSVC(), RidgeClassifier()])

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN, PRETRAINED, is_ready
 from tfcr.embeddings.store import AnyEmbeddings, Embeddings, resolve_embeddings, sources_of
-from tfcr.errors import EmbeddingsError
+from tfcr.errors import CorpusWarning, EmbeddingsError
 from tfcr.system.progress import Progress
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.pieces import MAX_CHARACTERS
@@ -145,7 +146,7 @@ def resolve_tables(
     documents
         Returns the counts of the texts, which ``"auto"`` depends on.
     note
-        Called with a line that names what ``"auto"`` chose.
+        Called with a line that names what ``"auto"`` chose; without it, a warning says if that is nothing.
     """
 
     def resolve(one: AnyEmbeddings) -> Embeddings:
@@ -170,4 +171,6 @@ def resolve_tables(
             choice = replace(choice, reasons=(*choice.reasons, str(error).partition(";")[0]))
     if note is not None:
         note(choice.described(tables))
+    elif not tables:
+        warn(choice.described(tables), CorpusWarning, stacklevel=2)
     return tables

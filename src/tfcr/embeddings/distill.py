@@ -177,7 +177,7 @@ def _pooling(folder: Path) -> str:
     try:
         kinds = {str(module["type"]).rpartition(".")[2]: str(module["path"]) for module in modules}
         other = next((kind for kind in kinds if kind not in MODULES), None)
-        path = folder / kinds["Pooling"] / "config.json" if "Pooling" in kinds else None
+        path = folder / Path(kinds["Pooling"]).name / "config.json" if "Pooling" in kinds else None  # never elsewhere
         modes = [] if path is None else [name for name, value in _settings(path, {}).items() if value is True]
     except (TypeError, LookupError, AttributeError) as error:
         raise EmbeddingsError(f"{folder} is damaged: modules.json misstates {in_one_line(error)}") from None

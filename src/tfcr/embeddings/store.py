@@ -379,7 +379,13 @@ def sources_of(source: AnyEmbeddings) -> list[AnyEmbeddings]:
     """
     if not isinstance(source, str) or "+" not in source or is_there(Path(source)):
         return [source]
-    return [name.strip() for name in source.split("+")]
+    names = [name.strip() for name in source.split("+")]
+    if not all(names) or len(set(names)) < len(names):
+        raise InputError(
+            f"found embeddings={source!r}; expected names or paths of different vectors with a plus sign between them, "
+            "as in 'wglove-50+wordllama'"
+        )
+    return list[AnyEmbeddings](names)
 
 
 def embeddings_key(source: AnyEmbeddings | None) -> Hashable:

@@ -307,7 +307,8 @@ def _scale_sparse(
     numbers[-1] = len(columns)
     stacked.data /= np.float32(scale)
     shape = len(documents), len(columns) + 1
-    matrix = sp.csr_array((stacked.data, numbers[stacked.indices], stacked.indptr), shape)
+    starts = stacked.indptr.astype(np.int32) if stacked.nnz < 1 << 31 else stacked.indptr  # scikit-learn needs 32 bits
+    matrix = sp.csr_array((stacked.data, numbers[stacked.indices], starts), shape)
     return ScaledFeatures(SparseFeatures(matrix), np.zeros(len(columns)), scale, columns)
 
 

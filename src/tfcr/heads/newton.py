@@ -286,7 +286,8 @@ class _Hessian:
             right = support.T @ (curvature[rows] * scores[rows] - slope[rows])
             hessian = support.T @ (support * curvature[rows, None])
             hessian[np.diag_indices_from(hessian)] += 1
-            return np.asarray(cho_solve((_factorised(hessian), True), right, check_finite=False), scores.dtype)
+            solved = cho_solve((_factorised(hessian.astype(np.float64)), True), right, check_finite=False)
+            return np.asarray(solved, scores.dtype)
         factor, ease = _kernel_factor(support, 1 / curvature[rows].astype(np.float64))
         duals = cho_solve((factor, True), slope[rows] * ease - scores[rows], check_finite=False)
         return np.asarray(-support.T @ duals.astype(scores.dtype))
@@ -363,9 +364,10 @@ def _not_finite() -> InputError:
 
 
 def _factorised(matrix: Matrix) -> Matrix:
-    """Return the Cholesky factor; if the matrix is singular in float32, that of one with a larger diagonal.
+    """Return the Cholesky factor; if the matrix is singular by rounding errors, that of one with a larger diagonal.
 
-    As a preconditioner any positive definite matrix is correct, only slower to converge.
+    As a preconditioner any positive definite matrix is correct, only slower to converge. As a Hessian, a larger one
+    gives a shorter step that still leads downhill.
     """
     for _ in range(1000):
         try:
