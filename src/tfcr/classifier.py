@@ -1,7 +1,7 @@
 """TfcrClassifier: text in, label out. It spells out the order of the stages, and nothing else."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tfcr.decision import Decision
-from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_embeddings
-from tfcr.embeddings.pretrained import IN_DOMAIN
+from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_tables
+from tfcr.embeddings.pretrained import AUTO
 from tfcr.errors import InputError, ModelError, look_up, shown
 from tfcr.features.blocks import check_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
@@ -44,7 +44,7 @@ PARAMETERS = (
     Parameter(
         "embeddings",
         lambda value: isinstance(value, Embeddings | str | os.PathLike | None),
-        "vectors: an Embeddings, a path, a known name, or 'w2v'; or None",
+        "vectors: an Embeddings, a path, a known name, 'w2v' or 'auto'; or None",
     ),
     MIN_COUNT,
     DIMENSIONS,
@@ -66,8 +66,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     embeddings
-        An Embeddings, a path, a known name, or ``"w2v"``: train word2vec on the texts given to `fit`. None: leave out
-        the parts that need vectors.
+        An Embeddings, a path, a known name, or ``"w2v"``: train word2vec on the texts given to `fit`. ``"auto"``: the
+        best of what is installed and knows the words of these texts, else ``"w2v"``; ``training_["embeddings"]`` names
+        it. Two, as in ``"wglove-50+wordllama"``: the first is weighted by class, both are part of ``plain``. None:
+        leave out the parts that need vectors.
     parts
         Names of PARTS, the kinds of features: ``vectors`` (word vectors weighted by class, the paper's method),
         ``plain`` (the sum of word vectors, which sees words that training did not), ``words`` (TF-IDF of words),
@@ -137,7 +139,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        embeddings: AnyEmbeddings | None = IN_DOMAIN,
+        embeddings: AnyEmbeddings | None = AUTO,
         parts: Sequence[str] = ("ngrams", "vectors", "plain"),
         scheme: str | Scheme = "tfcr-log",
         head: Any = "svm",
@@ -202,8 +204,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         check_classes(np.unique(labels[used]))
         self.check_parameters()
         texts = [texts[number] for number in used]
-        embeddings = self.load_embeddings(texts)
-        self.fit_counted(self.count(texts), labels[used], weights[used], embeddings)
+        documents = self.count(texts)
+        embeddings = self.load_embeddings(texts, documents)
+        self.fit_counted(documents, labels[used], weights[used], embeddings)
         self._set_trained(self._trained().rounded())  # as it will be saved
         return self.remember_texts(texts)
 
@@ -231,6 +234,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         tables = _as_sequence(embeddings)
         counts, kept = count_classes(documents.only_words(), labels, sample_weight, self.min_count)
+        if self.embeddings == AUTO:  # the vectors of a whole corpus may know no word of a small part of it
+            tables = [table for table in tables if table.coverage(kept).words]
         documents = documents.over_words(counts.occurs(self.min_count))
         self._check_table(kept)
         examples = Examples(documents, make_targets(labels, counts.classes, sample_weight, self.class_weight))
@@ -259,18 +264,29 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         )
         return self
 
-    def load_embeddings(self, texts: list[str], progress: Progress | None = None) -> Embeddings | None:
-        """Return the vectors to train with; ``"w2v"`` is trained on these texts."""
+    def load_embeddings(
+        self,
+        texts: list[str],
+        documents: CountedDocuments | None = None,
+        progress: Progress | None = None,
+        note: Callable[[str], None] | None = None,
+    ) -> list[Embeddings]:
+        """Return the vectors to train with; ``"w2v"`` is trained on these texts.
+
+        ``"auto"`` chooses by the counts of the texts, `documents`, and names its choice in a `note`.
+        """
         if self.embeddings is None or not self.uses_vectors:
-            return None
-        return resolve_embeddings(
+            return []
+        return resolve_tables(
             self.embeddings,
             texts,
+            lambda: self.count(texts) if documents is None else documents,
             dimensions=self.dimensions,
             unlabelled=self.unlabelled,
             tokenizer=self.tokenizer,
             random_state=self.random_state,
             progress=progress,
+            note=note,
         )
 
     @property
@@ -390,13 +406,11 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self, documents: CountedDocuments, counts: ClassCounts, tables: Sequence[Embeddings]
     ) -> list[PartToFit]:
         """Return the parts to fit, those that need vectors only if there are any."""
-        if not tables and self.uses_vectors and self.embeddings is not None:
-            raise InputError(
-                "found no vectors for the part 'vectors'; expected those of load_embeddings, or embeddings=None"
-            )
         rows = {name: PARTS[name] for name in self.parts if tables or not PARTS[name].needs_vectors}
+        if not tables and self.uses_vectors and self.embeddings is not None:
+            self._check_without_vectors(rows)
         settings = PartSettings(
-            vectors=(vectors_of_words(tables[0], counts) if tables else None),
+            vectors=self._word_vectors(tables, counts),
             class_names=class_names(counts.classes),
             scheme=self.scheme,
             blocks=self.blocks,
@@ -419,11 +433,30 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 make_blocks=part.block_maker(with_ngrams(part.ngrams)),
                 heads=self._heads(part),
                 uses_bigrams=part.uses_bigrams,
+                supervised=part.supervised,
                 cross_fit=self.cross_fit if part.supervised else 0,
                 cost=part.cost,
             )
             for name, part in rows.items()
         ]
+
+    def _check_without_vectors(self, rows: Mapping[str, Part]) -> None:
+        """Raise InputError if there are no vectors though they are needed; "auto" only needs other parts."""
+        if self.embeddings != AUTO:
+            raise InputError(
+                "found no vectors for the part 'vectors'; expected those of load_embeddings, or embeddings=None"
+            )
+        if not rows:
+            raise InputError(
+                f"found no vectors for the parts {', '.join(self.parts)}: too few texts to train word2vec on; give "
+                "more, or vectors from a file (embeddings=PATH), or add the part 'words'"
+            )
+
+    def _word_vectors(self, tables: Sequence[Embeddings], counts: ClassCounts) -> NDArray[np.float32] | None:
+        """Return a vector for each word, to be weighted by class; warn if few have one and the user chose them."""
+        if not tables:
+            return None
+        return tables[0].of_words(counts.words) if self.embeddings == AUTO else vectors_of_words(tables[0], counts)
 
     def _check_table(self, counts: ClassCounts) -> None:
         """Raise InputError if each class's output sees the blocks of all classes, and there are too many for that."""

@@ -20,8 +20,9 @@ from tfcr.classifier import FITTING, TfcrClassifier
 from tfcr.data import Corpus
 from tfcr.data.labels import spelling_key
 from tfcr.decision import macro_f1_of_labels
-from tfcr.embeddings import Embeddings, embeddings_key
-from tfcr.embeddings.pretrained import IN_DOMAIN
+from tfcr.embeddings import Embeddings, embeddings_key, sources_of
+from tfcr.embeddings.automatic import CANDIDATES, Note
+from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN, is_ready
 from tfcr.errors import CorpusWarning, InputError
 from tfcr.features.checks import (
     check_classes,
@@ -228,14 +229,15 @@ class Prepared:
 
     documents: CountedDocuments
     labels: NDArray[Any]
-    embeddings: Embeddings | None
+    embeddings: Sequence[Embeddings]
     needs: Hashable
 
 
-def prepare(model: TfcrClassifier, corpus: Corpus, stages: Stages | None = None) -> Prepared:
+def prepare(model: TfcrClassifier, corpus: Corpus, stages: Stages | None = None, note: Note | None = None) -> Prepared:
     """Count the words and load or train the vectors once; warn here, for all folds, of what both lack.
 
-    In-domain word2vec sees the texts of all folds, without their labels, as in the paper.
+    In-domain word2vec sees the texts of all folds, without their labels, as in the paper. `note` is called with a line
+    that names the vectors, if they were chosen automatically.
     """
     stages = stages or Stages()
     labels = check_labels(corpus.labels, len(corpus))
@@ -243,14 +245,14 @@ def prepare(model: TfcrClassifier, corpus: Corpus, stages: Stages | None = None)
     stages.begin(COUNTING)
     documents = model.count(corpus.texts)
     if _vector_seconds(model, corpus):
-        stages.begin(VECTORS, "training word2vec" if model.embeddings == IN_DOMAIN else "loading vectors")
-    embeddings = model.load_embeddings(corpus.texts, stages.count)
+        stages.begin(VECTORS, "training word2vec" if trains_vectors(model) else "loading vectors")
+    embeddings = model.load_embeddings(corpus.texts, documents, stages.count, note)
     stages.begin(CHECKING)
     _, kept = count_classes(documents.only_words(), labels, np.ones(len(labels)), model.min_count)
-    if embeddings is not None:
-        check_coverage(embeddings, kept)
-        if model.blocks == "all":
-            warn_of_slow_blocks(len(labels), len(kept.classes), embeddings.dimensions)
+    if embeddings and model.embeddings != AUTO:
+        check_coverage(embeddings[0], kept)
+    if embeddings and model.blocks == "all":
+        warn_of_slow_blocks(len(labels), len(kept.classes), embeddings[0].dimensions)
     return Prepared(documents, labels, embeddings, _needs(model))
 
 
@@ -332,10 +334,11 @@ def compare(
     seed: int = 0,
     stages: Stages | None = None,
     prepared: Prepared | None = None,
+    note: Note | None = None,
 ) -> dict[str, Evaluation]:
     """Cross-validate several classifiers on the same folds; those with the same counts and vectors share them.
 
-    `prepared` is used for the models that need just these counts and vectors.
+    `prepared` is used for the models that need just these counts and vectors; for `note` see `prepare`.
     """
     results: dict[str, Evaluation] = {}
     for model in models.values():
@@ -346,7 +349,7 @@ def compare(
     for name, model in models.items():
         needs = _needs(model)
         if needs not in ready:
-            ready[needs] = prepare(model, corpus, stages)
+            ready[needs] = prepare(model, corpus, stages, note)
         shown = f"{name}, " if len(models) > 1 else ""
         results[name] = cross_validate_prepared(
             model, ready[needs], corpus.groups, folds=folds, seed=seed, stages=stages, name=shown
@@ -390,10 +393,19 @@ def _million_tokens(corpus: Corpus) -> float:
     return sum(map(len, corpus.texts)) / CHARACTERS / 1e6
 
 
+def trains_vectors(model: TfcrClassifier) -> bool:
+    """Return whether word2vec is trained, or may be since no vectors are installed."""
+    if model.embeddings is None or not model.uses_vectors:
+        return False
+    if model.embeddings == AUTO:
+        return not is_ready(CANDIDATES[0])
+    return IN_DOMAIN in sources_of(model.embeddings)
+
+
 def _vector_seconds(model: TfcrClassifier, corpus: Corpus) -> float:
     if not model.uses_vectors or model.embeddings is None or isinstance(model.embeddings, Embeddings):
         return 0.0
-    if model.embeddings == IN_DOMAIN:
+    if trains_vectors(model):
         return 1 + 14 * _million_tokens(corpus) * model.dimensions / 100
     return 0.3  # a file that was used before opens at once; others are rare
 
@@ -438,12 +450,13 @@ def train_and_measure(
     folds: int = 5,
     min_class_size: int = 0,
     stages: Stages | None = None,
+    note: Note | None = None,
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """Train a model on all documents, and measure it by cross-validation (0 folds: do not measure).
 
     Returns the scores, and notes on what was changed to measure them.
 
-    Classes smaller than `min_class_size` are left out of both.
+    Classes smaller than `min_class_size` are left out of both. For `note` see `prepare`.
     """
     MIN_CLASS_SIZE.check(min_class_size)
     MEASURED_FOLDS.check(folds)
@@ -454,7 +467,7 @@ def train_and_measure(
     stages = stages or Stages()
     n_folds = plan.folds if plan else 0
     stages.expect([*expected_stages([model], corpus, n_folds), (FIT, _fit_seconds(model, corpus)), (SAVING, 0.3)])
-    prepared = prepare(model, corpus, stages)
+    prepared = prepare(model, corpus, stages, note)
     scores: dict[str, float] = {}
     notes: tuple[str, ...] = ()
     if plan:

@@ -6,6 +6,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # The paper's method, with TF-CR as the author's program computes it: the published scores come from that program.
     "paper": {
         "tokenizer": "paper",
+        "embeddings": "w2v",
         "parts": ("vectors",),
         "scheme": "tfcr-log",
         "head": "svm",

@@ -2,6 +2,8 @@
 
 import importlib
 import json
+import lzma
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.setattr(importlib.import_module("measuring"), "RESULTS", tmp_path)
     monkeypatch.setattr(importlib.import_module("accuracy"), "warm_up", lambda: None)  # nothing here needs it
+    monkeypatch.setattr(importlib.import_module("accuracy"), "PEERS", tmp_path / "peers.sqlite.xz")
     return importlib.import_module
 
 
@@ -67,6 +70,26 @@ def test_a_fold_is_run_once_and_comes_into_the_tables(
     assert written[0]["seconds"]["train wall"] > 0
 
 
+def test_folds_of_peers_are_kept_and_not_run_again(
+    modules: Any, tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    accuracy = modules("accuracy")
+    given = ["--datasets", tiny, "--systems", "tfidf,fast", "--folds", "1/3"]
+    accuracy.main([*given, "--keep-peers"])
+    assert capsys.readouterr().err.count("fold 1") == 2
+    (tmp_path / "accuracy.sqlite").unlink()
+    accuracy.main(given)
+    printed = capsys.readouterr()
+    assert "tfidf fold 1" not in printed.err
+    assert "fast fold 1" in printed.err  # depends on our code
+    assert "| tiny.csv | 60 | 3 |" in printed.out
+    kept = sqlite3.connect(tmp_path / "kept.sqlite")
+    kept.deserialize(lzma.decompress((tmp_path / "peers.sqlite.xz").read_bytes()))
+    assert kept.execute("SELECT scheme FROM cells").fetchall() == [("tfidf",)]
+    assert kept.execute("SELECT * FROM runs").fetchall() == []  # they name the machine
+    assert len(kept.execute("SELECT * FROM folds").fetchall()) == 1
+
+
 def test_which_requests_are_made(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     accuracy = modules("accuracy")
     monkeypatch.setattr(accuracy, "vector_file", Path)
@@ -76,11 +99,13 @@ def test_which_requests_are_made(modules: Any, monkeypatch: pytest.MonkeyPatch) 
         *[("agnews", 10, 10)] * 2,
         *[("emoji", 3, 10)] * 2,
     ]
-    glove, in_domain, *_ = requests
-    assert [system.name for system in glove.systems] == ["tfidf", "best"]
-    assert glove.embeddings[0].source == "glove.6B.100d.subset.bin"
+    default, in_domain, *_ = requests
+    assert [system.name for system in default.systems] == ["tfidf", "best"]
+    assert not any(system.needs_vectors for system in default.systems)  # "auto" finds its own
     assert ([system.name for system in in_domain.systems], in_domain.embeddings[0].source) == (["best"], "w2v")
     assert in_domain.word2vec.trained_on == "train"
+    [glove] = accuracy.requests(accuracy.parse(["--datasets", "agnews", "--systems", "paper"]))
+    assert glove.embeddings[0].source == "glove.6B.100d.subset.bin"
     given = ["--datasets", "agnews,emoji", "--systems", "tfidf", "--size", "9", "--zipf", "1"]
     requests = list(accuracy.requests(accuracy.parse(given)))
     assert {(request.sizes, request.class_sizes, request.first_folds) for request in requests} == {

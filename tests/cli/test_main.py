@@ -105,7 +105,10 @@ REFUSED: dict[str, tuple[Callable[[Path], list[object]], str]] = {
         "does not exist; make it first: mkdir -p",
     ),
     "command that is none": (lambda t: ["trian"], "No such command 'trian'. Did you mean 'train'? See: tfcr --help"),
-    "command of a group": (lambda t: ["embeddings", "show"], "'show'; known: list, fetch, info, convert, train; see: "),
+    "command of a group": (
+        lambda t: ["embeddings", "show"],
+        "'show'; known: list, fetch, info, convert, train, distill; see: ",
+    ),
     "number that is none": (lambda t: ["evaluate", "x", "--cv", "ten"], "Invalid value for '--cv'"),
     "no model folder": (lambda t: ["predict", t / "no", t / "a.csv"], "does not exist; expected a model's folder"),
     "seed": (lambda t: ["evaluate", "pydocs", "--seed", "-1"], "'--seed'"),
@@ -200,13 +203,13 @@ def test_a_reader_that_goes_away(model: Path, data: Path) -> None:
     ("command", "ending", "status", "message"),
     [
         ("predict {model} {data}", ">&-", 2, "tfcr: standard output is closed; send it to a file: > FILE"),
-        ("evaluate {model} {data} --json", ">&-", 2, "tfcr: standard output is closed"),
-        ("evaluate {model} {data}", "> /dev/full", 2, "No space left on device"),
+        ("words {model} --json", ">&-", 2, "tfcr: standard output is closed"),
+        ("words {model}", "> /dev/full", 2, "No space left on device"),
         ("evaluate {model} {data}", "2>&-", 0, ""),
         ("evaluate {model} {data}", "2>&- >&-", 2, ""),
         ("predict {model} -", "<&-", 2, "tfcr: standard input is closed"),
         ("predict {model} {data}", "| head -0", 0, ""),
-        ("evaluate {model} {data}", "| head -0", 0, ""),
+        ("words {model}", "| head -0", 0, ""),
         ("predict {model} {data} -o out.csv", ">&- <&- 2>&-", 0, ""),
     ],
 )
@@ -226,8 +229,13 @@ def test_closed_streams(
         assert len((tmp_path / "out.csv").read_text().splitlines()) == 121  # and no other file got its number
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("output", ["-o out.xlsx", "-o out.parquet", "-o out.csv", "> rows.csv", "--json > rows.jsonl"])
+@pytest.mark.parametrize(
+    ("output", "unbuffered"),
+    [
+        *((f"-o out.{ending}", "") for ending in ("xlsx", "parquet", "csv")),  # only standard output has no buffer
+        *((output, unbuffered) for output in ("> rows.csv", "--json > rows.jsonl") for unbuffered in ("", "1")),
+    ],
+)
 def test_a_disk_that_takes_only_a_part(output: str, unbuffered: str, model: Path, data: Path, tmp_path: Path) -> None:
     """Without a buffer, Python reports nothing when less is written than given."""
     typed = f"predict {shlex.quote(str(model))} {shlex.quote(str(data))} {output}"

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.runner import Run, leaves
 from tfcr import PRESETS, ClassCounts, Embeddings, TfcrClassifier
 from tfcr.cli.options import OF_PRESET, Training
+from tfcr.embeddings.distill import distill
 from tfcr.evaluation import compare, train_and_measure
 from tfcr.experiment import Request, Word2Vec
 
@@ -24,6 +25,7 @@ WITHOUT_EFFECT: dict[str, tuple[list[object], str]] = {
     "an averaging without vectors": (["--parts", "words", "--averaging", "sum"], "found --averaging, which needs"),
     "blocks without vectors": (["--preset", "fast", "--blocks", "own"], "found --blocks, which needs the part vectors"),
     "dimensions without vectors": (["--preset", "fast", "--dimensions", 100], "found --dimensions, which needs"),
+    "dimensions of automatic vectors": (["-e", "auto", "--dimensions", 9], "and --embeddings auto; leave out one of"),
     "dimensions of given vectors": (["-e", "v.vec", "--dimensions", 100], "and --embeddings v.vec; leave out one"),
     "a strength for ridge": (["--preset", "paper", "--head", "ridge", "-C", 2], "found -C, and --head ridge"),
 }
@@ -42,6 +44,7 @@ WRONG: dict[str, tuple[list[object], str]] = {
     "strength": (["-C", -1], "found C=-1.0; expected a number from 1e-09 to 1e+09"),
     "class weight": (["--class-weight", "x"], "found --class-weight x; expected balanced or none"),
     "vectors": (["-e", "no.bin"], "no.bin does not exist"),
+    "second vectors": (["-e", "w2v+no.bin"], "no.bin does not exist"),
     "folds": (["--cv", 1], "Invalid value for '--cv'"),
 }
 
@@ -68,6 +71,7 @@ PYTHON: dict[str, list[Callable[..., Any]]] = {
     "evaluate": [compare, TfcrClassifier],
     "words": [ClassCounts.from_texts],
     "embeddings train": [Embeddings.train],
+    "embeddings distill": [distill],
     "experiment run": [Request, Word2Vec],
 }
 DIFFERENT = {

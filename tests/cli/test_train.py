@@ -39,6 +39,19 @@ def test_train_makes_its_own_vectors(run: Run, data: Path, tmp_path: Path) -> No
     assert (model.parts, list(model.part_weights_)) == (PRESETS["best"]["parts"], ["ngrams", "vectors", "plain"])
 
 
+def test_the_vectors_that_were_chosen_are_named(run: Run, data: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tfcr.embeddings.automatic.installed", lambda name: None)
+        trained = run("train", data, "-o", tmp_path / "model", "--no-cv")
+        measured = run("evaluate", data, "--cv", 2)
+    expected = "note: vectors: w2v, word2vec trained on these texts without their labels (wglove-50 is not installed"
+    assert (trained.status, measured.status) == (0, 0)
+    assert expected in trained.err
+    assert expected in measured.err
+    model = load(tmp_path / "model")
+    assert (model.embeddings, model.training_["embeddings"]) == ("auto", "w2v")
+
+
 def test_a_preset_without_vectors_gets_those_asked_for(run: Run, data: Path, tmp_path: Path) -> None:
     options = ["--preset", "fast", "--parts", "words,vectors", "--dimensions", 4, "--no-cv"]
     assert run("train", data, "-o", tmp_path / "model", *options).status == 0

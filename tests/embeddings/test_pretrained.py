@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tests.file_server import Server, vectors_zip, visible
-from tfcr import ClassCounts, Embeddings
-from tfcr.data import load_dataset
+from tfcr import Embeddings
 from tfcr.embeddings import PRETRAINED
 from tfcr.embeddings.pretrained import fetch_pretrained, find_pretrained, is_ready
 from tfcr.errors import DataError, DownloadError, EmbeddingsError, MissingExtraError
 from tfcr.system.download import Download
 from tfcr.text.pieces import MAX_CHARACTERS
+from tfcr.text.tokenizers import TOKENIZERS
 
 
 def test_known_models_are_found_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,22 +64,24 @@ def test_the_sub_words_of_the_extra() -> None:
 def test_sub_words_as_the_library_cuts_them() -> None:
     tokenizers = pytest.importorskip("tokenizers")
     file = find_pretrained("wordllama").parent.parent / "tokenizers" / "l2_supercat_tokenizer_config.json"
-    words = [word for word in ClassCounts.from_texts(*pydocs()).words if len(word) <= MAX_CHARACTERS]
+    words = [word for word in sorted(words_of_docs()) if len(word) <= MAX_CHARACTERS]
     assert len(words) > 2000  # compiled code cuts them
     theirs = tokenizers.Tokenizer.from_file(str(file)).encode_batch(words, add_special_tokens=False)
     pieces, _ = Embeddings.load("wordllama").pieces(0)
-    rows = pieces.matrix(words)
-    for number, (word, encoding) in enumerate(zip(words, theirs, strict=True)):
+    sizes = pieces.matrix(words).sum(axis=1).ravel().tolist()
+    for word, size, encoding in zip(words, sizes, theirs, strict=True):
         expected = [
             token.replace("▁", " ") for token in encoding.tokens if token != "▁" and not token.startswith("<0x")
         ]
         assert [pieces.names[piece] for piece in pieces.of_word(word)] == expected
-        assert rows[[number]].sum() == len(expected)
+        assert size == len(expected)
 
 
-def pydocs() -> tuple[list[str], list[str]]:
-    corpus = load_dataset("pydocs", sample=300)
-    return list(corpus.texts), list(corpus.labels)
+def words_of_docs() -> set[str]:
+    """Return thousands of real words: those of our own pages."""
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md", *(root / "docs").glob("*.md")]
+    return {token for page in pages for token in TOKENIZERS["words"](page.read_text("utf-8"))}
 
 
 def test_another_version_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,6 @@ from tfcr.features.matrix import (
     chunks,
     gram,
     scaled_features,
-    score_blocks,
 )
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.vocabulary import Vocabulary
@@ -53,8 +52,9 @@ def test_features_on_demand_multiply_as_those_in_memory(
     held = scaled_features(documents, blocks, sample_weight, max_memory=10**9)
     if AVERAGINGS[averaging].sublinear and kind == "all" and not with_vectors:  # words themselves: sparse, not centred
         assert isinstance(held.features, SparseFeatures)
-        expected = document_vectors(documents, blocks)
-        np.testing.assert_allclose(held.features.matrix.toarray()[:, :-1] * held.scale, expected, rtol=1e-4, atol=1e-6)
+        expected = np.zeros_like(document_vectors(documents, blocks))
+        expected[:, held.columns] = held.features.matrix.toarray()[:, :-1] * held.scale
+        np.testing.assert_allclose(expected, document_vectors(documents, blocks), rtol=1e-4, atol=1e-6)
         return
     computed = scaled_features(documents, blocks, sample_weight, max_memory=1)
     assert isinstance(held.features, DenseFeatures)
@@ -197,14 +197,20 @@ def test_sparse_features_are_scaled_and_not_centred() -> None:
     blocks = [Block("x", WEIGHTS, None, "unit"), Block("y", WEIGHTS, sp.csr_array(VECTORS), "unit")]
     found = scaled_features(documents, blocks, np.array([1.0, 3.0]), 1)  # however little memory
     assert isinstance(found.features, SparseFeatures)
+    assert found.features.matrix.dtype == np.float32
+    assert found.features.matrix.indices.dtype == np.int32
     expected = document_vectors(documents, blocks)
-    assert found.means.tolist() == [0] * 5
+    assert found.columns is not None
+    assert sorted(found.columns.tolist()) == np.flatnonzero(expected.any(axis=0)).tolist()
+    uses = (expected != 0).sum(axis=0)[found.columns]
+    assert uses.tolist() == sorted(uses, reverse=True)  # common columns first
+    assert found.means.tolist() == [0] * len(found.columns)
     assert found.scale == pytest.approx(np.sqrt(np.array([1, 3]) @ (expected**2).sum(axis=1) / 4), rel=1e-6)
-    rows = np.hstack([expected / found.scale, np.ones((2, 1))])
+    rows = np.hstack([expected[:, found.columns] / found.scale, np.ones((2, 1))])
     np.testing.assert_allclose(found.features.take(np.array([1, 0])), rows[::-1], rtol=1e-6)
-    assert found.features.shape == (2, 6)
+    assert found.features.shape == rows.shape
     assert found.features.size == np.count_nonzero(rows)
-    B, V = np.arange(12, dtype=np.float32).reshape(6, 2), np.array([[1, 2], [3, 4]], np.float32)
+    B, V = np.arange(2 * rows.shape[1], dtype=np.float32).reshape(-1, 2), np.array([[1, 2], [3, 4]], np.float32)
     np.testing.assert_allclose(found.features.times(B), rows @ B, rtol=1e-5)
     np.testing.assert_allclose(found.features.transposed_times(V), rows.T @ V, rtol=1e-5)
     assert found.features.times(B).dtype == found.features.transposed_times(V).dtype == np.float32
@@ -301,27 +307,6 @@ def test_one_view_or_sparse_blocks_share_nothing(monkeypatch: pytest.MonkeyPatch
     assert isinstance(two.features, SparseFeatures)
     monkeypatch.setattr(matrix, "SHARED_BYTES", 2 * 4 * 8 * 3 - 1)
     assert len(list(matrix.features_of_views(documents, blocks, views, np.ones(8), 10**9))) == 3
-
-
-# scores ------------------------------------------------------------------------------------------------------------
-
-
-def test_scores_of_blocks_are_features_times_coefficients() -> None:
-    documents = counted([[1, 0, 0], [0, 0, 0], [1, 2, 1]])
-    blocks = [
-        Block("x", WEIGHTS, VECTORS, "weights"),
-        Block("y", WEIGHTS, VECTORS, "sum", output=1),
-        Block("z", WEIGHTS, None, "length"),
-    ]
-    random = np.random.default_rng(0)
-    coefficients, means, intercepts = random.normal(size=(7, 3)), random.normal(size=7), np.array([10.0, 20.0, 30.0])
-    centred = document_vectors(documents, blocks) - means
-    centred[1, :2] = 0  # an empty average
-    found = score_blocks(documents, blocks, coefficients, means, intercepts)
-    assert found.dtype == np.float64
-    coefficients[2:4, [0, 2]] = 0  # of outputs that do not see the block
-    np.testing.assert_allclose(found, centred @ coefficients + intercepts, rtol=1e-5)
-    assert intercepts.tolist() == [10, 20, 30]
 
 
 # memory ------------------------------------------------------------------------------------------------------------

@@ -269,8 +269,8 @@ def test_the_example_of_weight_and_vector() -> None:
 def test_how_many_ngrams_are_used_depends_on_the_work() -> None:
     limits = NgramLimits(all=100, affixes=50)
     expected = {100: "ngrams", 101: "affixes", 200: "affixes", 201: None}
-    assert {work: limits.segmentation(work) for work in expected} == expected
-    assert NgramLimits(all=100).segmentation(1e18) == "affixes"
+    assert {work: limits.segmentation(work, length=10) for work in expected} == expected
+    assert NgramLimits(all=100).segmentation(1e18, length=10) == "affixes"
     documents = count_terms(["abc de", "abc"])  # 2 · 4 · 3 and 1 · 4 · 2 n-grams, more or less
     for n_classes, work in [(1, 32), (3, 96)]:
         for limit, segmentation in [(work, "ngrams"), (work - 1, "affixes")]:
@@ -278,6 +278,16 @@ def test_how_many_ngrams_are_used_depends_on_the_work() -> None:
             assert found is not None
             assert found.pieces.segmentation == segmentation
     assert CharacterNgrams.of(documents, 3, NgramLimits(all=0, affixes=0)) is None
+
+
+def test_long_documents_have_all_ngrams_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = count_terms(["ab cd ef ab", "gh"])  # two different words in the mean
+    few, many = NgramLimits(all=0), NgramLimits(all=1e9)
+    monkeypatch.setattr(parts, "LONG_DOCUMENTS", 2)
+    assert CharacterNgrams.of(documents, 3, few) is not None
+    monkeypatch.setattr(parts, "LONG_DOCUMENTS", 1.9)
+    assert CharacterNgrams.of(documents, 3, few) is None
+    assert CharacterNgrams.of(documents, 3, many) is not None
 
 
 def test_a_part_does_without_ngrams_where_there_would_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

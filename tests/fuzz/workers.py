@@ -37,6 +37,7 @@ from hypothesis import HealthCheck, Phase
 from tests.fuzz.cases import Case, Files, write_files
 from tests.fuzz.targets import TARGETS, make_mutant, make_seeds
 from tfcr.errors import TfcrError
+from tfcr.text.tokenizers import TOKENIZERS
 
 MOST_SECONDS = 10.0
 MOST_MEMORY = 2 << 30
@@ -371,6 +372,8 @@ def workers(count: int, seed: str, names: list[str]) -> Iterator[list[Worker]]:
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None, prefix="tfcr-fuzz-") as folder:
         warm_up()
+        if "texts" in names:
+            drawn_cases("texts", "0")  # reads tables of Unicode, which takes seconds
         seeds = _seeds_of(names, Path(folder))
         gc.freeze()
         started = [Worker(seeds, seed, Path(folder) / str(number)) for number in range(count)]
@@ -385,12 +388,13 @@ def warm_up() -> None:
     """Import and compile all that workers need, once: they are forked from this process."""
     os.environ.update(TFCR_THREADS="1", TFCR_CACHE=str(KERNELS))
     from tfcr.system.native import last_row_end
+    from tfcr.text.native_counts import count_bytes
 
+    count_bytes(["a"], TOKENIZERS["words"], ["a"], 1)  # compiled here, where no clock runs
     last_row_end(np.frombuffer(b"a,b\n", np.uint8), ord(","), True)
     with tempfile.TemporaryDirectory() as folder:
         for name in ("models", "texts"):  # neither uses polars, which must not be used before a fork
             judge(Case(name, TARGETS[name].seeds(Path(folder))[-1]), Path(folder))
-    drawn_cases("texts", "0")  # reads tables of Unicode, which takes seconds
     for module in ("chardet", "fastexcel", "polars", "safetensors", "filelock", "sklearn.linear_model"):
         importlib.import_module(module)
 

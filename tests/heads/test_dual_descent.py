@@ -14,6 +14,7 @@ from tfcr.features.matrix import DenseFeatures, SparseFeatures
 from tfcr.heads import dual_descent, newton
 from tfcr.heads.dual_descent import descend
 from tfcr.heads.newton import squared_hinge_loss
+from tfcr.system.native import LANE
 
 KINDS: dict[str, Callable[[NDArray[np.float32]], DenseFeatures | SparseFeatures]] = {
     "dense": DenseFeatures,
@@ -37,21 +38,21 @@ def test_the_descent_knows_how_far_it_is_from_the_optimum(C: float, kind: Any) -
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 def test_threads_and_pieces_change_nothing(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    features, _, targets = problem(4, n=60, columns=8)
-    signs, weights = targets.signs(range(4)), targets.one_vs_rest_weights(range(4))
+    features, _, targets = problem(6, n=60, columns=8)
+    signs, weights = targets.signs(range(6)), targets.one_vs_rest_weights(range(6))
     monkeypatch.setattr(dual_descent, "n_threads", lambda: 1)
     expected, finished, _ = descend(kind(features), signs, weights, 1e-3)
     assert finished.all()
-    assert expected.shape == (9, 4)
+    assert expected.shape == (9, 6)
     assert expected.dtype == np.float32
     monkeypatch.setattr(dual_descent, "n_threads", lambda: 3)
-    monkeypatch.setattr(dual_descent._SparseDescent, "outputs_per_thread", 2)
+    monkeypatch.setattr(dual_descent, "MIN_THREADED", 0)
     np.testing.assert_array_equal(descend(kind(features), signs, weights, 1e-3)[0], expected)
-    monkeypatch.setattr(dual_descent, "OPERATIONS", 10 * 9 * 4)  # ten documents at a time, about
+    monkeypatch.setattr(dual_descent, "OPERATIONS", 10 * 9 * 6)  # ten documents at a time, about
     np.testing.assert_array_equal(descend(kind(features), signs, weights, 1e-3)[0], expected)
 
 
-def test_outputs_are_split_between_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_are_split_into_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     def bounds(kind: str, n_outputs: int) -> list[tuple[int, int]]:
         features, ones = np.ones((3, 2), np.float32), np.ones((3, n_outputs), np.float32)
         made = dual_descent._DenseDescent if kind == "dense" else dual_descent._SparseDescent
@@ -60,9 +61,9 @@ def test_outputs_are_split_between_threads(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(dual_descent, "n_threads", lambda: 2)
     assert bounds("dense", 1) == [(0, 1)]
     assert bounds("dense", 5) == [(0, 2), (2, 5)]
-    assert bounds("sparse", 16) == [(0, 16)]  # not worth two threads
-    assert bounds("sparse", 17) == [(0, 8), (8, 17)]
-    assert bounds("sparse", 64) == [(0, 32), (32, 64)]
+    assert bounds("sparse", 1) == [(0, 1)]
+    assert bounds("sparse", LANE) == [(0, LANE)]
+    assert bounds("sparse", 2 * LANE + 1) == [(0, LANE), (LANE, 2 * LANE), (2 * LANE, 2 * LANE + 1)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -72,16 +73,16 @@ def test_the_gap_is_that_of_the_formula(kind: str, C: float) -> None:
     signs, weights = targets.signs(range(3)), np.float32(C) * targets.one_vs_rest_weights(range(3))
     made = dual_descent._DenseDescent if kind == "dense" else dual_descent._SparseDescent
     descent = made(KINDS[kind](features), signs, weights)  # type: ignore[arg-type]
-    np.testing.assert_allclose(descent.gaps(), 1)  # no dual variable has moved: the dual objective is 0
-    with ThreadPoolExecutor(1) as pool:
-        for _ in range(3):
-            descent.run_epoch(pool)
+    pool = ThreadPoolExecutor(1)
+    np.testing.assert_allclose(descent.gaps(pool), 1)  # no dual variable has moved: the dual objective is 0
+    for _ in range(3):
+        descent.run_epoch(pool)
     B, duals = descent.coefficients().astype(np.float64), descent.duals.astype(np.float64)
     primal = objective("svm", C, features, targets, range(3), B)
     dual = duals.sum(axis=0) - 0.5 * (B**2).sum(axis=0) - (duals**2 / (4 * weights)).sum(axis=0)
-    np.testing.assert_allclose(descent.gaps(), (primal - dual) / primal, rtol=1e-3, atol=1e-5)
-    assert (descent.gaps() > -1e-6).all()
-    assert (descent.gaps() < 0.9).all()
+    np.testing.assert_allclose(descent.gaps(pool), (primal - dual) / primal, rtol=1e-3, atol=1e-5)
+    assert (descent.gaps(pool) > -1e-6).all()
+    assert (descent.gaps(pool) < 0.9).all()
     np.testing.assert_allclose(B, features.T.astype(np.float64) @ (duals * signs), rtol=1e-3, atol=1e-4)
 
 
@@ -91,9 +92,9 @@ def test_a_descent_that_stalls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     gaps: list[int] = []
     compute = dual_descent._Descent.gaps
 
-    def counted(descent: Any) -> Any:
+    def counted(descent: Any, pool: Any) -> Any:
         gaps.append(1)
-        return compute(descent)
+        return compute(descent, pool)
 
     monkeypatch.setattr(dual_descent._Descent, "gaps", counted)
     _, finished, _ = descend(DenseFeatures(features), signs, weights, 1e-7)
@@ -127,13 +128,15 @@ def test_a_descent_begins_with_the_dual_variables_of_another(kind: Any, monkeypa
     np.testing.assert_allclose(again, expected, atol=1e-2)
 
 
-def test_documents_of_weight_zero_do_not_matter() -> None:
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_documents_of_weight_zero_are_not_visited(kind: Any) -> None:
     features, _, targets = problem(2, n=60, columns=6)
     signs, weights = targets.signs([0]), targets.one_vs_rest_weights([0])
     weights[::3] = 0
     used = weights[:, 0] > 0
-    found, _, _ = descend(DenseFeatures(features), signs, weights, 1e-6)
-    expected, _, _ = descend(DenseFeatures(features[used]), signs[used], weights[used], 1e-6)
+    found, _, duals = descend(kind(features), signs, weights, 1e-6, np.ones_like(weights))
+    assert (duals[~used] == 0).all()  # whatever they were before
+    expected, _, _ = descend(kind(features[used]), signs[used], weights[used], 1e-6, np.ones((used.sum(), 1)))
     np.testing.assert_allclose(found, expected, atol=1e-2)
 
 
@@ -153,8 +156,8 @@ def test_an_epoch_visits_every_document_once_in_pieces(monkeypatch: pytest.Monke
     descent.bounds = [(0, 1), (1, 3)]
     visits: list[tuple[int, list[int]]] = []
 
-    def record(documents: NDArray[np.int64], part: int, worst: NDArray[np.float32]) -> None:
-        visits.append((part, documents.tolist()))
+    def record(documents: NDArray[np.int64], task: int, worst: NDArray[np.float32]) -> None:
+        visits.append((task, documents.tolist()))
         worst[:] = [0, 0.5, 2]
 
     monkeypatch.setattr(descent, "move", record)
@@ -172,7 +175,7 @@ def test_an_epoch_visits_every_document_once_in_pieces(monkeypatch: pytest.Monke
 def test_a_descent_goes_on_while_the_gap_halves(gaps: list[float], asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
     features, _, targets = problem(2, n=30, columns=6)
     left = list(gaps)
-    monkeypatch.setattr(dual_descent._Descent, "gaps", lambda descent: np.array([left.pop(0)]))
+    monkeypatch.setattr(dual_descent._Descent, "gaps", lambda descent, pool: np.array([left.pop(0)]))
     _, finished, _ = descend(DenseFeatures(features), targets.signs([0]), targets.one_vs_rest_weights([0]), 1e-4)
     assert len(gaps) - len(left) == asked
     assert finished.tolist() == [gaps[-1] < 1e-4]
@@ -216,4 +219,4 @@ def test_the_gap_of_many_documents_is_not_lost_in_rounding() -> None:
     descent.inverse = np.array([[2.0**-25], [0.5]], np.float32)
     exact = 2.0**24 + 1
     primal, dual = exact / 2 + exact, exact - exact / 2 - exact / 4
-    assert descent.gaps().tolist() == [pytest.approx((primal - dual) / primal, abs=1e-12)]
+    assert descent.gaps(ThreadPoolExecutor(1)).tolist() == [pytest.approx((primal - dual) / primal, abs=1e-12)]

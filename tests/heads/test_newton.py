@@ -285,6 +285,7 @@ def test_a_step_solves_the_equations_of_each_output(exact: bool, monkeypatch: py
     slope = np.where(curvature > 0, random.normal(size=(20, 3)), 0).astype(np.float32)
     gradient = features.transposed_times(slope) + coefficients
     monkeypatch.setattr(newton, "EXACT_STEPS", 10**9 if exact else 0)
+    monkeypatch.setattr(newton, "HESSIAN_STEPS", 0)
     monkeypatch.setattr(newton, "RESIDUAL", 1e-6)
     loss = newton.Loss(np.zeros(3), slope, curvature)
     step = newton._Hessian(features).newton_step(loss, gradient, coefficients, scores)
@@ -302,10 +303,12 @@ def test_exact_steps_are_taken_where_support_vectors_are_few_and_fit(monkeypatch
 
     monkeypatch.setattr(newton, "in_parallel", exact_outputs)
     monkeypatch.setattr(newton, "n_threads", lambda: 8)
-    features = DenseFeatures(np.ones((10, 3), np.float32))
+    monkeypatch.setattr(newton, "SMALL_KERNEL", 1)
+    monkeypatch.setattr(newton, "HESSIAN_STEPS", 0)
+    features = DenseFeatures(np.ones((10, 6), np.float32))
     curvature = np.zeros((10, 2), np.float32)
     curvature[:2, 0], curvature[:5, 1] = 1, 1  # support vectors: 2² < 2.5 · 10 = 5²
-    loss, zeros = newton.Loss(np.zeros(2), np.zeros((10, 2), np.float32), curvature), np.zeros((3, 2), np.float32)
+    loss, zeros = newton.Loss(np.zeros(2), np.zeros((10, 2), np.float32), curvature), np.zeros((6, 2), np.float32)
 
     def outputs(steps: float, kernel_bytes: int) -> list[int]:
         monkeypatch.setattr(newton, "EXACT_STEPS", steps)
@@ -318,11 +321,22 @@ def test_exact_steps_are_taken_where_support_vectors_are_few_and_fit(monkeypatch
     assert outputs(2.6, 12 * 25) == [0, 1, 1]  # memory for one kernel matrix: one thread
     assert outputs(2.6, 12 * 25 - 1) == [0, 6]  # the larger one does not fit
     assert outputs(2.6, 2 * 12 * 25) == [0, 1, 2]
+    monkeypatch.setattr(newton, "SMALL_KERNEL", 5)
+    assert outputs(2.6, 1 << 30) == [0, 1, 1]  # too small for threads
+    monkeypatch.setattr(newton, "SMALL_KERNEL", 4)
+    assert outputs(2.6, 1 << 30) == [0, 1, 8]
+    monkeypatch.setattr(newton, "SMALL_KERNEL", 1)
     wide = DenseFeatures(np.ones((10, 100), np.float32))  # the rows of support vectors take more than their kernel
     features = wide
     zeros = np.zeros((100, 2), np.float32)
     assert outputs(2.6, 4 * 5 * 100) == [0, 1, 1]
     assert outputs(2.6, 4 * 5 * 100 - 1) == [0, 2]
+    features, zeros = DenseFeatures(np.ones((10, 3), np.float32)), np.zeros((3, 2), np.float32)
+    monkeypatch.setattr(newton, "HESSIAN_STEPS", 1.5)  # 2 · 3 < 1.5 · 10 = 5 · 3
+    assert outputs(0, 1 << 30) == [0, 8]
+    monkeypatch.setattr(newton, "HESSIAN_STEPS", 1.6)
+    assert outputs(0, 1 << 30) == [0, 1, 8]
+    assert outputs(0, 12 * 3**2) == [0, 1, 1]  # the Hessian has 3 rows, the kernel matrix would have 5
 
 
 # the whole ---------------------------------------------------------------------------------------------------------

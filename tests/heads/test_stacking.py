@@ -16,11 +16,11 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
 from tests.conftest import random_corpus
+from tests.features.scoring import score_blocks
 from tfcr import ClassCounts
 from tfcr.decision import best_class
 from tfcr.errors import InputError
 from tfcr.features.cross_fit import cross_fit_blocks, make_blocks_from
-from tfcr.features.matrix import score_blocks
 from tfcr.features.parts import PARTS, PartSettings
 from tfcr.heads import HEADS, fit_head, stacking
 from tfcr.heads.base import Examples, FittedHead, Problem, Targets
@@ -345,7 +345,8 @@ def rehearsed(quality: Sequence[float], n_folds: int = 2, size: int = 60) -> Reh
     examples = Examples(one_word_each(np.zeros(len(labels), np.int64)), targets(labels))
     part = PartToFit("part", lambda documents, counts: [], [HEADS["svm"](1.0) for _ in quality])
     folds = np.split(np.arange(len(labels)), n_folds) if n_folds else []
-    return Rehearsed(_PartFit(part, examples, 10**9, 0), folds, quality=tuple(quality))
+    counts = ClassCounts.from_documents(examples.documents, labels)
+    return Rehearsed(_PartFit(part, examples, counts, 10**9, 0), folds, quality=tuple(quality))
 
 
 @pytest.mark.parametrize(
@@ -414,17 +415,17 @@ def corpus_examples(n_documents: int = 60, n_classes: int = 3) -> tuple[Examples
 
 
 def test_no_fit_is_done_twice_and_each_is_done_without_its_fold(monkeypatch: pytest.MonkeyPatch) -> None:
-    examples, _ = corpus_examples()
+    examples, counts = corpus_examples()
     heads = [HEADS["svm"](C) for C in (0.1, 1.0)]
     part = word_part(heads)
     folds = stacking_folds(examples, 0)
-    rehearsal = OutOfFold(_PartFit(part, part.select(examples), 10**9, 0), folds)
+    rehearsal = OutOfFold(_PartFit(part, part.select(examples), counts, 10**9, 0), folds)
     fits: list[int] = []
     made: list[int] = []
     scores, without = _Fold.scores, _PartFit.without
 
     def counted(self: _Fold, head: Any) -> Any:
-        fits.append(len(self.held_out))
+        fits.append(len(self.rows))
         assert head.tolerance == stacking.PICKING_TOLERANCE
         return scores(self, head)
 
@@ -445,38 +446,42 @@ def test_no_fit_is_done_twice_and_each_is_done_without_its_fold(monkeypatch: pyt
     rehearsal.pick_head()
     assert len(fits) == 2 * len(folds)  # two strengths
     assert made == [len(fold) for fold in folds]  # blocks of a fold are made once for both
-    # the same by hand, for the first fold
-    rest = np.setdiff1d(np.arange(60), folds[0])
+    # the same by hand, for the first fold: idf and scale are those of all documents, which have no labels in them
     words = part.select(examples)
-    blocks = part.make_blocks(words.documents.rows(rest), lambda: pytest.fail("words need no counts"))
-    fitted = fit_head(heads[1].with_tolerance(stacking.PICKING_TOLERANCE), words.rows(rest), blocks)
-    document = words.documents.rows(folds[0])
-    expected = score_blocks(document, blocks, fitted.coefficients, fitted.means, fitted.intercepts)
-    np.testing.assert_allclose(two[: len(folds[0])], expected, rtol=1e-5)
+    blocks = part.make_blocks(words.documents, lambda: pytest.fail("words need no counts"))
+    without_fold = words._replace(targets=words.targets.without(folds[0]))
+    fitted = fit_head(heads[1].with_tolerance(stacking.PICKING_TOLERANCE), without_fold, blocks)
+    expected = score_blocks(words.documents.rows(folds[0]), blocks, fitted)
+    np.testing.assert_allclose(two[: len(folds[0])], expected, rtol=0.05, atol=0.02)
+    # and no label of the fold was seen
+    changed = words._replace(targets=replace(words.targets, labels=words.targets.labels.copy()))
+    changed.targets.labels[folds[0]] = 0
+    again = OutOfFold(_PartFit(part, changed, counts, 10**9, 0), folds)
+    np.testing.assert_array_equal(again.scores(1, 1), two[: len(folds[0])])
 
 
 def test_a_supervised_part_learns_without_the_fold_from_weighted_and_cross_fitted_documents() -> None:
-    examples, _ = corpus_examples(90)
+    examples, counts = corpus_examples(90)
     weights = np.where(np.arange(90) % 4, 1.0, 5.0)
     examples = examples._replace(targets=replace(examples.targets, sample_weight=weights))
     random = np.random.default_rng(0)
     vectors = random.normal(size=(examples.documents.vocabulary.n_words, 3)).astype(np.float32)
     settings = PartSettings(vectors, ["x", "y", "z"], "tfcr", "all", "weights")
     head = HEADS["lr"](1.0)
-    part = PartToFit("vectors", PARTS["vectors"].block_maker(settings), [head], cross_fit=3)
+    part = PartToFit("vectors", PARTS["vectors"].block_maker(settings), [head], supervised=True, cross_fit=3)
     words = part.select(examples)
     fold = np.arange(0, 90, 4)
-    found = _PartFit(part, words, 10**9, 7).without(fold).scores(head)
+    found = _PartFit(part, words, counts, 10**9, 7).without(fold).scores(head)
     rest = words.rows(np.setdiff1d(np.arange(90), fold))
     documents, labels, weights = rest.documents, rest.targets.labels, rest.targets.sample_weight
     blocks = make_blocks_from(part.make_blocks, documents, labels, weights)
     folds = cross_fit_blocks(part.make_blocks, blocks, documents, labels, weights, 3, 7)
     fitted = fit_head(head, rest, blocks, fold_blocks=folds)
     held_out = words.documents.rows(fold)
-    expected = score_blocks(held_out, blocks, fitted.coefficients, fitted.means, fitted.intercepts)
+    expected = score_blocks(held_out, blocks, fitted)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     with pytest.raises(InputError, match="found cross-fitted features of"):  # in memory or not at all
-        _PartFit(part, words, 1, 7).without(fold).scores(head)
+        _PartFit(part, words, counts, 1, 7).without(fold).scores(head)
 
 
 # the sum of the parts ----------------------------------------------------------------------------------------------
@@ -526,7 +531,7 @@ def test_stacked_parts_score_as_the_weighted_sum_of_their_fits() -> None:
     # by hand: out-of-fold scores of each part with its best head, divided by their standard deviation
     folds = stacking_folds(examples, 1)
     truth = examples.targets.rows(np.concatenate(folds))
-    rehearsals = [OutOfFold(_PartFit(part, part.select(examples), 10**9, 1), folds) for part in parts]
+    rehearsals = [OutOfFold(_PartFit(part, part.select(examples), counts, 10**9, 1), folds) for part in parts]
     picked = [rehearsal.pick_head() for rehearsal in rehearsals]
     scores = [rehearsal.scores(number, 5) for rehearsal, number in zip(rehearsals, picked, strict=True)]
     scales = [part.std() for part in scores]
@@ -688,7 +693,7 @@ def test_the_start_and_the_seed_reach_the_fit_of_each_part(monkeypatch: pytest.M
     start = FittedHead(np.zeros((1, 1)), np.zeros(1), np.zeros(1), "softmax")
     found = fit_parts([part], examples, counts, max_memory=10**9, start=start)
     assert starts[0] is start
-    assert splits[0][0] is found.blocks  # for documents that are in no fold
+    assert [*splits[0][0]] == found.blocks  # for documents that are in no fold
     assert splits[0][1] == 0
     fit_parts([part], examples, counts, max_memory=10**9, seed=3)
     assert splits[1][1] == 3

@@ -65,6 +65,14 @@ def test_results_come_in_order() -> None:
     assert in_parallel(work, range(10), threads=4) == [number * number for number in range(10)]
 
 
+def test_one_thread_is_this_one() -> None:
+    here = threading.current_thread()
+    assert in_parallel(lambda number: (number, threading.current_thread()), range(2), threads=1) == [
+        (0, here),
+        (1, here),
+    ]
+
+
 def test_the_first_error_ends_all() -> None:
     done: list[int] = []
 

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tests.features.scoring import score_blocks
 from tfcr.errors import InputError
 from tfcr.features.blocks import AVERAGINGS, BLOCKS, Block, make_blocks
-from tfcr.features.matrix import score_blocks
 from tfcr.heads.base import FittedHead
 from tfcr.text.documents import CountedDocuments, count_terms
 from tfcr.text.terms import Batch
@@ -191,7 +191,7 @@ def test_the_table_scores_as_the_blocks_do(kind: str, averaging: str, n_classes:
     n_columns = sum(block.dimensions for block in blocks)
     fitted = fitted_head(n_columns, 1 if n_classes < 3 else 3, blocks)
     table = collapse(documents, np.ones(8), blocks, fitted)
-    expected = score_blocks(documents, blocks, fitted.coefficients, fitted.means, fitted.intercepts)
+    expected = score_blocks(documents, blocks, fitted)
     np.testing.assert_allclose(decide(table, documents), expected, rtol=1e-4, atol=1e-4)
     assert table.scores.dtype == table.divisor_weights.dtype == np.float32
 

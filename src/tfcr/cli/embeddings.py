@@ -1,5 +1,6 @@
-"""``tfcr embeddings list|info|fetch|convert|train``."""
+"""``tfcr embeddings list|info|fetch|convert|train|distill``."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ from tfcr.cli.output import if_stopped, note, print_json, print_table, progress_
 if TYPE_CHECKING:
     from tfcr.embeddings.pretrained import PretrainedModel
 
-app = typer.Typer(help="Word vectors: list, fetch, describe, convert and train them.", no_args_is_help=True)
+app = typer.Typer(help="Word vectors: list, fetch, describe, convert, train and distill them.", no_args_is_help=True)
 
 Source = Annotated[str, typer.Argument(metavar="VECTORS", help="A vector file or a known name.", show_default=False)]
 Output = Annotated[
@@ -34,6 +35,7 @@ def list_known(json: Json = False) -> None:
     tfcr embeddings list
     """
     from tfcr.embeddings import PRETRAINED
+    from tfcr.embeddings.automatic import CANDIDATES
     from tfcr.embeddings.pretrained import is_ready
 
     if json:
@@ -44,6 +46,8 @@ def list_known(json: Json = False) -> None:
         for name, model in PRETRAINED.items()
     ]
     rows.append(("w2v", "", "", "word2vec trained on your own texts", "yours", "ready"))  # type: ignore[arg-type]
+    best = f"the best of {', '.join(CANDIDATES)} and w2v for your texts"
+    rows.append(("auto", "", "", best, "", "ready"))  # type: ignore[arg-type]
     print_table(("name", "words", "dimensions", "what", "licence", "where"), rows)
 
 
@@ -179,3 +183,52 @@ def train(
         stages.begin("saving")
         trained.save(output)
     print(f"{len(trained):,} vectors of {trained.dimensions} dimensions written to {output}")
+
+
+@app.command(cls=Command)
+def distill(
+    encoder: Annotated[
+        str,
+        typer.Argument(
+            metavar="ENCODER", help="Folder of a sentence encoder, or one of {encoders}.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        str,
+        output_option("--output", "-o", metavar="FILE", help="File to write; .safetensors.", show_default=False),
+    ],
+    dimensions: Annotated[int, model_option("--dimensions", metavar="N", help="Length of each vector.", min=1)] = 256,
+) -> None:
+    """Make a static table of sub-words from a sentence encoder.
+
+    The extra distill is needed. Nothing is downloaded, and no code of the encoder's folder is run.
+
+    \b
+    tfcr embeddings distill minilm -o minilm.safetensors
+    """
+    import os
+
+    from tfcr.embeddings import FORMATS
+    from tfcr.embeddings.automatic import CANDIDATES
+    from tfcr.embeddings.distill import distill as make_table
+    from tfcr.embeddings.distill import encoder_folder
+    from tfcr.embeddings.formats import check_target, format_for
+    from tfcr.embeddings.pretrained import is_ready
+    from tfcr.errors import EmbeddingsError
+
+    check_target(output)
+    if FORMATS[format_for(Path(output))].write_pieces is None:
+        raise EmbeddingsError(f"found -o {output}; expected a name that ends in .safetensors: only it keeps sub-words")
+    encoder_folder(encoder)
+    os.environ["HF_HUB_OFFLINE"] = (
+        "1"  # only files on this machine are read, and the libraries shall not ask for others
+    )
+    if_stopped(f"{output} was not written; to start over, type the same command again")
+    with progress_bar() as stages:
+        stages.begin("encoding sub-words")
+        table = make_table(encoder, dimensions=dimensions, progress=stages.count)
+        stages.begin("saving")
+        table.save(output)
+    print(f"{len(table):,} vectors of {table.dimensions} dimensions written to {output}")
+    beside = f"{CANDIDATES[0]}+" if is_ready(CANDIDATES[0]) else ""
+    print(f"Next: tfcr train DATA -o MODEL -e {beside}{output}")

@@ -136,15 +136,15 @@ def _cross_validated(
     seed: int,
     stages: "Stages",
 ) -> "tuple[Corpus, dict[str, Evaluation]]":
-    from tfcr.embeddings.pretrained import IN_DOMAIN
-    from tfcr.evaluation import compare, plan_folds
+    from tfcr.embeddings.pretrained import AUTO
+    from tfcr.evaluation import compare, plan_folds, trains_vectors
 
     plan = plan_folds(corpus, folds, min_class_size=min_class_size)
     for line in plan.notes:
         note(line)
-    if any(model.embeddings == IN_DOMAIN and model.uses_vectors for model in models.values()):
+    if any(model.embeddings != AUTO and trains_vectors(model) for model in models.values()):
         note("word2vec is trained once on the texts of all folds, without their labels")
-    return plan.corpus, compare(models, plan.corpus, folds=plan.folds, seed=seed, stages=stages)
+    return plan.corpus, compare(models, plan.corpus, folds=plan.folds, seed=seed, stages=stages, note=note)
 
 
 def _summary(name: str, result: "Evaluation") -> dict[str, Any]:

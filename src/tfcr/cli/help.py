@@ -23,6 +23,7 @@ output_option = partial(typer.Option, rich_help_panel="Output")
 TABLES = {
     "averagings": ("features/blocks.py", "AVERAGINGS"),
     "blocks": ("features/blocks.py", "BLOCKS"),
+    "encoders": ("embeddings/distill.py", "ENCODERS"),
     "heads": ("heads/__init__.py", "HEADS"),
     "parts": ("features/parts.py", "PARTS"),
     "pictures": ("report/curves.py", "PICTURE_FORMATS"),

@@ -269,8 +269,9 @@ class Training:
             "--embeddings",
             "-e",
             metavar="VECTORS",
-            help="Vector file, known name, or w2v to train word2vec on these texts.",
-            show_default="w2v",
+            help="Vector file, known name, w2v to train word2vec on these texts (as the preset paper does), or auto "
+            "for the best of what is installed. ONE+TWO weights the first by class and sums both.",
+            show_default="auto",
         ),
     ] = None
     parts: Annotated[
@@ -342,7 +343,11 @@ class Training:
     dimensions: Annotated[
         int | None,
         model_option(
-            "--dimensions", metavar="N", help="Length of in-domain word2vec vectors.", min=1, show_default="100"
+            "--dimensions",
+            metavar="N",
+            help="Length of in-domain word2vec vectors; without --embeddings, selects w2v.",
+            min=1,
+            show_default="100",
         ),
     ] = None
     max_memory: Annotated[
@@ -362,8 +367,8 @@ class Training:
         A dataset may need its own tokenizer.
         """
         from tfcr.classifier import TfcrClassifier
-        from tfcr.embeddings.pretrained import IN_DOMAIN
-        from tfcr.embeddings.store import check_source
+        from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN
+        from tfcr.embeddings.store import check_source, sources_of
 
         given = self._given(scheme, dataset)
         model = TfcrClassifier.from_preset(
@@ -371,21 +376,25 @@ class Training:
         )
         model.check_parameters()
         _refuse_idle(model, given)
-        if self.embeddings not in (None, IN_DOMAIN):
-            check_source(self.embeddings)
+        for source in [] if self.embeddings in (None, AUTO) else sources_of(self.embeddings):
+            if isinstance(source, str) and source != IN_DOMAIN:
+                check_source(source)
         return model
 
     def _given(self, scheme: str | None, dataset: str) -> dict[str, Any]:
         """Return the parameters that override the preset's."""
         from tfcr.data import DATASETS
-        from tfcr.embeddings.pretrained import IN_DOMAIN
+        from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN
         from tfcr.errors import InputError
         from tfcr.features.parts import PARTS
+        from tfcr.presets import PRESETS
 
         parts = None if self.parts is None else tuple(part.strip() for part in self.parts.split(","))
-        asks_for_vectors = any(PARTS[part].needs_vectors for part in parts or () if part in PARTS)  # the preset may not
+        asks_for_vectors = any(PARTS[part].needs_vectors for part in parts or () if part in PARTS)
+        without = PRESETS.get(self.preset, {}).get("embeddings", AUTO) is None
+        otherwise = IN_DOMAIN if self.dimensions else AUTO if without and asks_for_vectors else None
         given = {
-            "embeddings": IN_DOMAIN if self.embeddings is None and asks_for_vectors else self.embeddings,
+            "embeddings": self.embeddings or otherwise,
             "parts": parts,
             "scheme": scheme,
             "head": self.head,
@@ -406,11 +415,12 @@ class Training:
 
 def _refuse_idle(model: "TfcrClassifier", given: Collection[str]) -> None:
     """Refuse options that would have no effect on a classifier."""
+    from tfcr.embeddings import sources_of
     from tfcr.embeddings.pretrained import IN_DOMAIN
     from tfcr.errors import InputError
     from tfcr.heads import resolve_head
 
-    about_vectors = "embeddings", "scheme", "averaging", "blocks", "cross_fit", "dimensions"
+    about_vectors = "dimensions", "embeddings", "scheme", "averaging", "blocks", "cross_fit"
     of_vectors = [name.replace("_", "-") for name in about_vectors if name in given]
     if of_vectors and not model.uses_vectors:
         parts = ",".join(model.parts)
@@ -418,7 +428,7 @@ def _refuse_idle(model: "TfcrClassifier", given: Collection[str]) -> None:
             f"found --{of_vectors[0]}, which needs the part vectors, and only the parts {parts}; leave it out, or add "
             f"vectors: --parts {parts},vectors"
         )
-    if "dimensions" in given and model.embeddings != IN_DOMAIN:
+    if "dimensions" in given and IN_DOMAIN not in sources_of(model.embeddings or ""):
         raise InputError(
             f"found --dimensions, which is for word2vec trained on your texts, and --embeddings {model.embeddings}; "
             "leave out one of them"

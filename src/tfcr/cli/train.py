@@ -60,7 +60,7 @@ def train(
         stages.begin("reading")
         corpus = reading.corpus(data)
         scores, notes = train_and_measure(
-            model, corpus, folds=0 if no_cv else folds, min_class_size=min_class_size, stages=stages
+            model, corpus, folds=0 if no_cv else folds, min_class_size=min_class_size, stages=stages, note=note
         )
         stages.begin(SAVING)
         model.save(output, scores=scores, hashes=not no_text_hashes)

@@ -28,6 +28,8 @@ from tfcr.system.seals import sum_of
 
 IN_DOMAIN = "w2v"
 """The name for word2vec trained on the user's own texts."""
+AUTO = "auto"
+"""The name for the best of what is installed; see `tfcr.embeddings.automatic`."""
 
 FOLDER = "embeddings"
 """The subfolder of a data folder for vectors; they are also found beside the datasets."""

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tfcr.embeddings.cache import LoadReport, WordArrays, open_cached
 from tfcr.embeddings.formats import FORMATS, format_for, vector_file
-from tfcr.embeddings.pretrained import IN_DOMAIN, PRETRAINED, find_pretrained, pretrained_file
+from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN, PRETRAINED, find_pretrained, pretrained_file
 from tfcr.embeddings.word2vec import train_word2vec
 from tfcr.errors import EmbeddingsError, InputError, in_one_line, look_up, unknown_name
 from tfcr.system.limits import is_there, kind_of
@@ -99,6 +99,11 @@ class Embeddings:
         """
         if str(source) == IN_DOMAIN:
             raise EmbeddingsError(f"{IN_DOMAIN!r} stands for vectors trained on your texts: Embeddings.train(texts)")
+        if str(source) == AUTO:
+            raise EmbeddingsError(
+                f"{AUTO!r} stands for what TfcrClassifier chooses for its texts; expected a file or a known name: "
+                f"{', '.join(PRETRAINED)}"
+            )
         check_source(source)
         path = Path(source)
         if not is_there(path):
@@ -364,6 +369,17 @@ def resolve_embeddings(
     more = [] if unlabelled is None else check_texts(unlabelled)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     return Embeddings.train([*texts, *more], dimensions=dimensions, seed=seed, tokenizer=tokenizer, progress=progress)
+
+
+def sources_of(source: AnyEmbeddings) -> list[AnyEmbeddings]:
+    """Return the single sources of ``"ONE+TWO"``; a file whose name holds a plus sign is one source.
+
+    >>> sources_of("wglove-50+wordllama")
+    ['wglove-50', 'wordllama']
+    """
+    if not isinstance(source, str) or "+" not in source or is_there(Path(source)):
+        return [source]
+    return [name.strip() for name in source.split("+")]
 
 
 def embeddings_key(source: AnyEmbeddings | None) -> Hashable:

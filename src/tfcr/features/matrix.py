@@ -194,11 +194,15 @@ def in_float64(features: Features, largest: float) -> Features:
 
 @dataclass(frozen=True)
 class ScaledFeatures:
-    """Features, with the means subtracted from each column and the scale that divided them."""
+    """Features, with the means subtracted from each column and the scale that divided them.
+
+    `columns` are the numbers of their columns among those of the blocks; None if they are all of them, in this order.
+    """
 
     features: Features
     means: NDArray[np.float64]
     scale: float
+    columns: NDArray[np.int64] | None = None
 
 
 def features_of_views(
@@ -285,14 +289,26 @@ def _is_sparse(block: Block) -> bool:
 def _scale_sparse(
     documents: CountedDocuments, blocks: Sequence[Block], sample_weight: NDArray[np.float64]
 ) -> ScaledFeatures:
-    """Return sparse features, scaled but not centred: centring would make them dense."""
+    """Return sparse features, scaled but not centred: centring would make them dense.
+
+    Common columns come first, so that what solvers read most lies close together, and columns that no document has
+    are left out.
+    """
     parts = [_sparse_block(documents, block) for block in blocks]
-    matrix: sp.csr_array = sp.hstack(parts, "csr")
-    means = np.zeros(matrix.shape[1])  # of features that are not centred
-    scale = _scale(np.asarray(squared(matrix).sum(axis=1), np.float64), sample_weight, means)
-    ones = sp.csr_array(np.ones((len(documents), 1), np.float32))
-    with_ones: sp.csr_array = sp.hstack([matrix / np.float32(scale), ones], "csr")
-    return ScaledFeatures(SparseFeatures(with_ones), means, scale)
+    squares = np.sum([np.asarray(squared(part).sum(axis=1), np.float64) for part in parts], axis=0)
+    scale = _scale(squares, sample_weight, np.zeros(1))
+    ones = np.full((len(documents), 1), scale, np.float32)  # divided by the scale, as all columns are
+    stacked: sp.csr_array = sp.hstack([*parts, sp.csr_array(ones)], "csr", np.float32)
+    n_columns = stacked.shape[1] - 1
+    used = np.bincount(stacked.indices, minlength=n_columns + 1)
+    columns = np.argsort(-used[:-1], kind="stable")[: np.count_nonzero(used[:-1])]
+    numbers = np.zeros(n_columns + 1, np.int32)
+    numbers[columns] = np.arange(len(columns))
+    numbers[-1] = len(columns)
+    stacked.data /= np.float32(scale)
+    shape = len(documents), len(columns) + 1
+    matrix = sp.csr_array((stacked.data, numbers[stacked.indices], stacked.indptr), shape)
+    return ScaledFeatures(SparseFeatures(matrix), np.zeros(len(columns)), scale, columns)
 
 
 def _sparse_block(documents: CountedDocuments, block: Block) -> sp.csr_array:
@@ -346,24 +362,6 @@ def _scale_on_demand(
     squares = [_squared_norms(centred.take(np.arange(at.start, at.stop))) for at in chunks(len(documents))]
     scale = _scale(np.concatenate(squares), sample_weight, means)
     return ScaledFeatures(OnDemandFeatures(documents, blocks, empty, means, scale), means, scale)
-
-
-def score_blocks(
-    documents: CountedDocuments,
-    blocks: Sequence[Block],
-    coefficients: NDArray[np.float64],
-    means: NDArray[np.float64],
-    intercepts: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the scores of documents with the coefficients of a head; (n_documents, n_outputs)."""
-    empty = empty_blocks(documents, blocks)
-    scores = np.repeat(intercepts[None, :], len(documents), axis=0)
-    for number, columns in enumerate(_columns(blocks)):
-        output = blocks[number].output
-        seen = slice(None) if output is None else slice(output, output + 1)
-        part = coefficients[columns, seen].astype(np.float32)
-        scores[:, seen] += _block_scores(documents, blocks[number], empty[:, number], part, means[columns])
-    return scores
 
 
 def _block_scores(

@@ -46,6 +46,12 @@ class Targets:
         """Return the targets of some documents; class weights stay."""
         return Targets(self.labels[rows], self.n_classes, self.sample_weight[rows], self.class_weight)
 
+    def without(self, rows: NDArray[np.int64]) -> "Targets":
+        """Return the targets of all documents, some of which have the weight 0; class weights stay."""
+        weights = self.sample_weight.copy()
+        weights[rows] = 0
+        return Targets(self.labels, self.n_classes, weights, self.class_weight)
+
     @property
     def n_outputs(self) -> int:
         """One output per class; of two classes, one in all."""
@@ -254,17 +260,32 @@ class Problem:
         found = []
         for (outputs, seen), scaled in zip(self._views, self._features(), strict=True):
             columns = _columns_of(self.blocks, seen)
+            columns = columns if scaled.columns is None else columns[scaled.columns]
             place = np.ix_(columns, np.array(outputs))
             known = None if start is None else _scaled_start(start, place, outputs, scaled.scale)
-            solution = head.solve(
-                scaled.features, targets, outputs, known, None if duals is None else duals[:, outputs]
-            )
-            _check_finite(solution)
+            solution = _solve(head, scaled, targets, outputs, known, duals)
             found.append(solution.duals)
             coefficients[place] = solution.coefficients / scaled.scale
             intercepts[outputs] = solution.intercepts
             means[columns] = scaled.means
         return FittedHead(coefficients, intercepts, means, solution.link, _side_by_side(found))
+
+    def score_out_of_fold(
+        self, head: Head, fold: NDArray[np.int64], duals: NDArray[np.float32] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float32] | None]:
+        """Fit a head without the documents of a fold, and return their scores and all dual variables.
+
+        The features are made once, for all folds and all heads: the documents of the fold have the weight 0.
+        """
+        targets = self.examples.targets.without(fold)
+        scores = np.empty((len(fold), targets.n_outputs))
+        found = []
+        for (outputs, _), scaled in zip(self._views, self._features(), strict=True):
+            solution = _solve(head, scaled, targets, outputs, None, duals)
+            found.append(solution.duals)
+            coefficients = np.vstack([solution.coefficients, solution.intercepts]).astype(np.float32)
+            scores[:, outputs] = scaled.features.times(coefficients)[fold]
+        return scores, _side_by_side(found)
 
     @cached_property
     def _n_columns(self) -> int:
@@ -293,6 +314,20 @@ class Problem:
         seen_blocks = [seen for _, seen in self._views]
         documents, weights = self.examples.documents, self.examples.targets.sample_weight
         return features_of_views(documents, self.blocks, seen_blocks, weights, limit, self.fold_blocks)
+
+
+def _solve(
+    head: Head,
+    scaled: ScaledFeatures,
+    targets: Targets,
+    outputs: Sequence[int],
+    start: Solution | None,
+    duals: NDArray[np.float32] | None,
+) -> Solution:
+    """Fit some outputs; `duals` are those of all outputs."""
+    solution = head.solve(scaled.features, targets, outputs, start, None if duals is None else duals[:, outputs])
+    _check_finite(solution)
+    return solution
 
 
 def _side_by_side(duals: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32] | None:

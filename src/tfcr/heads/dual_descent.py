@@ -5,6 +5,7 @@ the objective and that of the dual problem, bounds the distance to the optimum.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from tfcr.features.blocks import squared
 from tfcr.features.matrix import DenseFeatures, SparseFeatures
 from tfcr.system.hardware import n_threads, one_blas_thread
-from tfcr.system.native import descend_once, descend_sparse_once
+from tfcr.system.native import LANE, add_sparse_rows, descend_once, descend_sparse_once, sparse_scores
 
 Matrix = NDArray[np.float32]
 
@@ -25,6 +26,8 @@ WARM_EPOCHS = 3
 MAX_GAPS = 20
 OPERATIONS = 100_000_000
 """Multiplications in one call of compiled code: few enough for Ctrl-C to act soon, enough to be worth a call."""
+MIN_THREADED = 1_000_000
+"""Multiplications of a pass below which handing it over to threads takes longer than they save."""
 
 
 def descend(
@@ -51,7 +54,7 @@ def descend(
         for _ in range(MAX_GAPS):
             for _ in range(EPOCHS if duals is None else WARM_EPOCHS):
                 descent.run_epoch(pool)
-            before, gaps = gaps, descent.gaps()
+            before, gaps = gaps, descent.gaps(pool)
             unfinished = ~(gaps <= tolerance)  # NaN has not converged
             if not unfinished.any() or np.median(gaps[unfinished] / before[unfinished]) > descent.max_ratio:
                 break
@@ -64,58 +67,73 @@ class _Descent(ABC):
 
     Attributes
     ----------
+    bounds
+        The first output of each task, and the one after its last; threads share the tasks.
+    documents
+        Those that have a weight; the others are never visited.
     max_ratio
         The descent goes on while the gap falls at least to this fraction of the previous one.
-    outputs_per_thread
-        Fewer outputs are not worth a thread.
     """
 
     lengths: Matrix
     max_ratio: float
-    outputs_per_thread: int
 
     def __init__(
-        self, features: DenseFeatures | SparseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None = None
+        self,
+        features: DenseFeatures | SparseFeatures,
+        signs: Matrix,
+        weights: Matrix,
+        bounds: list[tuple[int, int]],
+        duals: Matrix | None = None,
     ) -> None:
-        self.features, self.signs, self.weights = features, signs, weights
+        self.features, self.signs, self.weights, self.bounds = features, signs, weights, bounds
         self.inverse = (0.5 / np.maximum(weights, 1e-20)).astype(np.float32)
+        weighted = weights.any(axis=1)
+        self.documents = np.flatnonzero(weighted)
         self.duals = np.zeros(signs.shape, np.float32) if duals is None else np.array(duals, np.float32, order="C")
+        self.duals[~weighted] = 0
         self.active = np.ones(signs.shape, np.bool_)
         self.limits = np.full(signs.shape[1], np.inf, np.float32)
         self.random = np.random.default_rng(0)
-        workers = min(n_threads(), -(-signs.shape[1] // self.outputs_per_thread))
-        self.bounds = list(pairwise(np.linspace(0, signs.shape[1], workers + 1).astype(int).tolist()))
 
     @abstractmethod
-    def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
-        """Move the dual variables of some documents, for one part of the outputs."""
+    def move(self, documents: NDArray[np.int64], task: int, worst: Matrix) -> None:
+        """Move the dual variables of some documents, for the outputs of one task."""
 
     @abstractmethod
     def coefficients(self) -> Matrix:
         """Return the coefficients; (n_columns, n_outputs)."""
 
-    def begin(self) -> Matrix:
-        """Return the coefficients that belong to the dual variables: Σ_i sign_i · dual_i · x_i."""
-        if not self.duals.any():
-            return np.zeros((self.features.shape[1], self.signs.shape[1]), np.float32)
-        return self.features.transposed_times(self.signs * self.duals)
+    @abstractmethod
+    def scores(self, pool: ThreadPoolExecutor) -> Matrix:
+        """Return the scores of the documents; (n_documents, n_outputs)."""
 
     def run_epoch(self, pool: ThreadPoolExecutor) -> None:
-        """Visit all documents once, in random order; each thread has some of the outputs."""
-        order = self.random.permutation(len(self.signs))
+        """Visit all documents once, in random order; each task has some of the outputs."""
         worst = np.zeros(self.signs.shape[1], np.float32)
-        step = 1 + OPERATIONS * len(order) // (self.features.size * self.signs.shape[1])
-        for start in range(0, len(order), step):
-            documents = order[start : start + step]
-            futures = [pool.submit(self.move, documents, part, worst) for part in range(len(self.bounds))]
-            for future in futures:
-                future.result()
+        order = self.random.permutation(self.documents)
+        self.in_pieces(pool, order, lambda documents, task: self.move(documents, task, worst))
         self.limits = np.where(worst > 0, worst, np.inf).astype(np.float32)
 
-    def gaps(self) -> NDArray[np.float64]:
+    def in_pieces(
+        self, pool: ThreadPoolExecutor, order: NDArray[np.int64], work: Callable[[NDArray[np.int64], int], None]
+    ) -> None:
+        """Call ``work(documents, task)`` for some documents after the others, the tasks on several threads."""
+        operations = self.features.size * self.signs.shape[1]
+        step = 1 + OPERATIONS * len(self.signs) // operations
+        for start in range(0, len(order), step):
+            documents = order[start : start + step]
+            if operations < MIN_THREADED or len(self.bounds) == 1:
+                for task in range(len(self.bounds)):
+                    work(documents, task)
+                continue
+            for future in [pool.submit(work, documents, task) for task in range(len(self.bounds))]:
+                future.result()
+
+    def gaps(self, pool: ThreadPoolExecutor) -> NDArray[np.float64]:
         """Return the duality gap of each output, relative to its objective."""
         coefficients = self.coefficients()
-        short = np.maximum(0, 1 - self.signs * self.features.times(coefficients))
+        short = np.maximum(0, 1 - self.signs * self.scores(pool))
         penalty = 0.5 * np.einsum("ij,ij->j", coefficients, coefficients, dtype=np.float64)
         primal = penalty + np.einsum("ij,ij,ij->j", self.weights, short, short, dtype=np.float64)
         squares = np.einsum("ij,ij,ij->j", self.inverse, self.duals, self.duals, dtype=np.float64)
@@ -129,46 +147,71 @@ class _Descent(ABC):
 
 
 class _DenseDescent(_Descent):
-    """`planes` are the coefficients; (n_outputs, n_columns)."""
+    """`planes` are the coefficients; (n_outputs, n_columns). Each thread has one task."""
 
     max_ratio = 0.5
-    outputs_per_thread = 1
 
     def __init__(self, features: DenseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None = None) -> None:
-        super().__init__(features, signs, weights, duals)
+        workers = min(n_threads(), signs.shape[1])
+        bounds = pairwise(np.linspace(0, signs.shape[1], workers + 1).astype(int).tolist())
+        super().__init__(features, signs, weights, list(bounds), duals)
         self.matrix = features.matrix
         self.lengths = np.einsum("ij,ij->i", self.matrix, self.matrix)
-        self.planes = np.ascontiguousarray(self.begin().T)
+        self.planes = np.zeros((signs.shape[1], features.shape[1]), np.float32)
+        if self.duals.any():  # the coefficients that belong to them: Σ_i sign_i · dual_i · x_i
+            self.planes = np.ascontiguousarray((signs * self.duals).T @ self.matrix)
 
-    def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
+    def move(self, documents: NDArray[np.int64], task: int, worst: Matrix) -> None:
         descend_once(
-            self.matrix, documents, *self.bounds[part], self.signs, self.inverse, self.lengths,
+            self.matrix, documents, *self.bounds[task], self.signs, self.inverse, self.lengths,
             self.planes, self.duals, self.active, self.limits, worst,
         )  # fmt: skip
 
     def coefficients(self) -> Matrix:
         return np.ascontiguousarray(self.planes.T)
 
+    def scores(self, pool: ThreadPoolExecutor) -> Matrix:
+        return self.features.times(self.coefficients())
+
 
 class _SparseDescent(_Descent):
-    """`parts` are the coefficients, some outputs each: (n_columns, n_some). Newton's steps would cost far more."""
+    """`lanes` are the coefficients, LANE outputs each: (n_columns, LANE). Newton's steps would cost far more."""
 
     max_ratio = np.inf
-    outputs_per_thread = 16  # the outputs of a column share a cache line: fewer would take as long
 
     def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None = None) -> None:
-        super().__init__(features, signs, weights, duals)
+        n_outputs = signs.shape[1]
+        bounds = [(first, min(first + LANE, n_outputs)) for first in range(0, n_outputs, LANE)]
+        super().__init__(features, signs, weights, bounds, duals)
         matrix = features.matrix
-        self.rows = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float32)
+        self.rows = (
+            matrix.indptr.astype(np.int64, copy=False),
+            matrix.indices.astype(np.int32, copy=False),
+            matrix.data.astype(np.float32, copy=False),
+        )
         self.lengths = np.asarray(squared(matrix).sum(axis=1), np.float32)
-        begin = self.begin()
-        self.parts = [np.ascontiguousarray(begin[:, first:last]) for first, last in self.bounds]
+        self.lanes = [np.zeros((features.shape[1], LANE), np.float32) for _ in bounds]
+        for lane, (first, last) in zip(self.lanes, bounds, strict=True):
+            moved = self.duals[:, first:last] * signs[:, first:last]
+            begun = np.flatnonzero(moved.any(axis=1))
+            times = np.zeros((len(signs), LANE), np.float32)
+            times[:, : last - first] = moved
+            add_sparse_rows(*self.rows, begun, times, lane)
 
-    def move(self, documents: NDArray[np.int64], part: int, worst: Matrix) -> None:
+    def move(self, documents: NDArray[np.int64], task: int, worst: Matrix) -> None:
         descend_sparse_once(
-            *self.rows, documents, self.bounds[part][0], self.signs, self.inverse, self.lengths,
-            self.parts[part], self.duals, self.active, self.limits, worst,
+            *self.rows, documents, self.bounds[task][0], self.signs, self.inverse, self.lengths,
+            self.lanes[task], self.duals, self.active, self.limits, worst,
         )  # fmt: skip
 
     def coefficients(self) -> Matrix:
-        return np.concatenate(self.parts, axis=1)
+        return np.concatenate(self.lanes, axis=1)[:, : self.signs.shape[1]]
+
+    def scores(self, pool: ThreadPoolExecutor) -> Matrix:
+        found = [np.zeros((len(self.signs), LANE), np.float32) for _ in self.bounds]
+        self.in_pieces(
+            pool,
+            self.documents,
+            lambda documents, task: sparse_scores(*self.rows, documents, self.lanes[task], found[task]),
+        )
+        return np.concatenate(found, axis=1)[:, : self.signs.shape[1]]

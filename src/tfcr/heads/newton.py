@@ -5,15 +5,15 @@
 These are liblinear's objectives; the last column of X is 1, so that the intercept is regularised as there. Newton's
 method solves each step's equations by conjugate gradients, whose products with X serve all outputs together as plain
 matrix products. If they converge slowly, they are preconditioned by the Cholesky factor of one matrix close to all
-outputs' Hessians, the scaled Gram matrix of X. If an output has few support vectors, as an SVM at a large C has, its
-step is solved exactly by the kernel matrix of these.
+outputs' Hessians, the scaled Gram matrix of X. If X has few columns, or an output few support vectors, as an SVM at a
+large C has, its step is solved exactly: by the Hessian itself, or by the kernel matrix of the support vectors.
 
 All is float32, which is enough up to C · weight = MAX_SINGLE. Beyond, the term ½ ‖B_k‖² drowns in rounding errors of
 the loss, and the same steps are taken in float64.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,7 +25,7 @@ from tfcr.errors import InputError
 from tfcr.features.matrix import DenseFeatures, Features, SparseFeatures, gram, in_float64
 from tfcr.heads.base import Solution, Targets
 from tfcr.system import parameters
-from tfcr.system.hardware import in_parallel, n_threads
+from tfcr.system.hardware import in_parallel, n_threads, one_blas_thread
 
 Matrix = NDArray[Any]
 """float32, or float64 where weights are extreme."""
@@ -43,8 +43,14 @@ MAX_GRAM_COLUMNS = 8192
 """With more columns, the Gram matrix would cost more time and memory than it saves."""
 EXACT_STEPS = 400
 """An exact step is taken if its kernel matrix costs less than this many products of X with a vector."""
+HESSIAN_STEPS = 100
+"""The same for the Hessian: with few columns, conjugate gradients need fewer products."""
 MAX_KERNEL_BYTES = 1 << 30
 """Memory for the kernel matrices of all threads together."""
+MIN_THREADED = 20_000_000
+"""Multiplications of a product with X below which a second thread takes more time than it saves."""
+SMALL_KERNEL = 200
+"""Up to this many support vectors, starting threads takes longer than they save."""
 RESIDUAL = 0.1
 """Residual of a Newton step's equations, relative to the gradient."""
 STRENGTH = parameters.number("C", 1e-9, 1e9)
@@ -130,7 +136,11 @@ class NewtonHead:
                 weights.astype(np.float64),
                 begin.astype(np.float64),
             )
-        solution = minimise(self.loss, features, signs, weights, begin, finished, self.tolerance).astype(np.float64)
+        n_documents, n_columns = features.shape
+        small = n_documents * n_columns * len(outputs) < MIN_THREADED
+        with one_blas_thread() if small else nullcontext():
+            solution = minimise(self.loss, features, signs, weights, begin, finished, self.tolerance)
+        solution = solution.astype(np.float64)
         return Solution(solution[:-1], solution[-1], self.link, duals)
 
     def _first_guess(
@@ -173,9 +183,11 @@ def minimise(
     tolerance: float = TOLERANCE,
 ) -> Matrix:
     """Return the coefficients of all outputs at their optimum; those that are `finished` stay."""
+    active = np.flatnonzero(~finished)
+    if not len(active):
+        return start
     coefficients = start.copy()
     scores = features.times(coefficients)
-    active = np.flatnonzero(~finished)
     hessian = _Hessian(features)
     for _ in range(MAX_NEWTON_STEPS):
         if not len(active):
@@ -237,21 +249,24 @@ class _Hessian:
         self.gram: Matrix | None = None
 
     def newton_step(self, loss: Loss, gradient: Matrix, coefficients: Matrix, scores: Matrix) -> Matrix:
-        """Return the step of each output, exact for those with few support vectors."""
-        # the kernel matrix of the support vectors costs support² products of rows, in float64 and its Cholesky factor
+        """Return the step of each output, exact for those with few support vectors, or if there are few columns."""
+        # the kernel matrix of the support vectors costs support² products of rows, the Hessian support · n_columns of
+        # them; each is held in float64, beside its Cholesky factor and the rows
         support = np.count_nonzero(loss.curvature, axis=0).astype(np.float64)
-        kernel_bytes = 12 * support**2
-        kernel_bytes = np.maximum(kernel_bytes, 4 * support * self.features.shape[1])
-        exact = (support**2 < EXACT_STEPS * len(scores)) & (kernel_bytes <= MAX_KERNEL_BYTES)
+        n_columns = self.features.shape[1]
+        kernel_bytes = np.maximum(12 * np.minimum(support, n_columns) ** 2, 4 * support * n_columns)
+        cheap = (support**2 < EXACT_STEPS * len(scores)) | (support * n_columns < HESSIAN_STEPS * len(scores))
+        exact = cheap & (kernel_bytes <= MAX_KERNEL_BYTES)
         step = np.empty_like(gradient)
         if not exact.all():
             step[:, ~exact] = self._by_conjugate_gradients(loss.curvature[:, ~exact], -gradient[:, ~exact])
         outputs = np.flatnonzero(exact).tolist()
         largest = max(1.0, kernel_bytes[exact].max(initial=0))
+        at_once = 1 if support[exact].max(initial=0) <= SMALL_KERNEL else int(max(1, MAX_KERNEL_BYTES // largest))
         points = in_parallel(
             lambda k: self._newton_point(loss.slope[:, k], loss.curvature[:, k], scores[:, k]),
             outputs,
-            min(n_threads(), int(max(1, MAX_KERNEL_BYTES // largest))),
+            min(n_threads(), at_once),
         )
         for output, point in zip(outputs, points, strict=True):
             step[:, output] = point - coefficients[:, output]
@@ -260,12 +275,18 @@ class _Hessian:
     def _newton_point(self, slope: Matrix, curvature: Matrix, scores: Matrix) -> Matrix:
         """Return where one output's Newton step leads, from its support vectors, the only documents with curvature.
 
-        With S their rows and K = S Sᵀ, it is -Sᵀ u for (K + 1 / curvature) u = slope / curvature - scores.
+        With S their rows and K = S Sᵀ, it is -Sᵀ u for (K + 1 / curvature) u = slope / curvature - scores. With more
+        support vectors than columns, it is the solution of (I + Sᵀ curvature S) p = Sᵀ (curvature · scores - slope).
         """
         rows = np.flatnonzero(curvature)
         if not len(rows):
             return np.zeros(self.features.shape[1], scores.dtype)
         support = self.features.take(rows)
+        if len(rows) > support.shape[1]:
+            right = support.T @ (curvature[rows] * scores[rows] - slope[rows])
+            hessian = support.T @ (support * curvature[rows, None])
+            hessian[np.diag_indices_from(hessian)] += 1
+            return np.asarray(cho_solve((_factorised(hessian), True), right, check_finite=False), scores.dtype)
         factor, ease = _kernel_factor(support, 1 / curvature[rows].astype(np.float64))
         duals = cho_solve((factor, True), slope[rows] * ease - scores[rows], check_finite=False)
         return np.asarray(-support.T @ duals.astype(scores.dtype))

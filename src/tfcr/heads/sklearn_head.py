@@ -39,8 +39,11 @@ class SklearnHead:
     ) -> Solution:
         """Fit a clone, on all classes together or on one against the rest; `start` is not used."""
         together = len(outputs) == targets.n_outputs
-        labels = targets.labels if together else targets.signs(outputs)[:, 0]
         columns = self._held(features)[:, :-1]
+        used = np.flatnonzero(targets.sample_weight)
+        if len(used) < len(targets.labels):  # not all classifiers take weights
+            columns, targets = columns[used], targets.rows(used)
+        labels = targets.labels if together else targets.signs(outputs)[:, 0]
         fitted = self._fitted(columns, labels, targets)
         found: Any = getattr(fitted, "coef_", np.empty((0, 0)))
         coefficients = np.atleast_2d(found.toarray() if hasattr(found, "toarray") else found)  # SVC's may be sparse

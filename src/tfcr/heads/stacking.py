@@ -18,15 +18,13 @@ from scipy.special import logsumexp
 
 from tfcr.decision import ClassNumbers, best_class, confusion_matrix, logits, macro_f1, output_offsets
 from tfcr.features.blocks import Block
-from tfcr.features.cross_fit import BlockMaker, cross_fit_blocks, make_blocks_from, stratified_folds
-from tfcr.features.matrix import score_blocks
+from tfcr.features.cross_fit import BlockMaker, FoldBlocks, cross_fit_blocks, make_blocks_from, stratified_folds
 from tfcr.heads import Examples, FittedHead, Head, Problem, Targets
 from tfcr.system.progress import Tell
 from tfcr.text.class_counts import ClassCounts
-from tfcr.text.documents import CountedDocuments
 
 FOLDS = 5
-MAX_OUT_OF_FOLD = 10_000
+MAX_OUT_OF_FOLD = 6_000
 """Stop after this many out-of-fold documents: part weights are known well enough."""
 PICKING_DOCUMENTS = 2_500
 """Out-of-fold documents that are enough to pick the strength of a part."""
@@ -52,15 +50,16 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PartToFit:
-    """A part, with the heads to pick one of, ordered by strength, and the number of folds for cross-fitting.
+    """A part, with the heads to pick one of, ordered by strength.
 
-    `cost` is the time that one fit takes, relative to those of other parts.
+    `supervised` and `cost` are those of the Part, and `cross_fit` is the number of folds for cross-fitting.
     """
 
     name: str
     make_blocks: BlockMaker
     heads: Sequence[Head]
     uses_bigrams: bool = False
+    supervised: bool = False
     cross_fit: int = 0
     cost: float = 1.0
 
@@ -111,20 +110,18 @@ def fit_parts(
     steps = _Steps(parts, len(examples.documents), tell)
     if len(parts) == 1 and len(parts[0].heads) == 1:
         [part], [head] = parts, parts[0].heads
-        fit = _PartFit(part, part.select(examples), max_memory, seed)
-        blocks = fit.blocks(counts)
+        fit = _PartFit(part, part.select(examples), counts, max_memory, seed)
         steps.begin("fitting", part)
-        return Stacked(blocks, fit.fit(head, blocks, start), {part.name: 1.0}, part.uses_bigrams)
-    fits = [_PartFit(part, part.select(examples), max_memory, seed) for part in parts]
+        return Stacked([*fit.problem.blocks], fit.fit(head, start), {part.name: 1.0}, part.uses_bigrams)
+    fits = [_PartFit(part, part.select(examples), counts, max_memory, seed) for part in parts]
     plan = _learn_stacking(fits, examples, seed, steps)
     used = np.flatnonzero(plan.weights).tolist()
-    blocks_of = {number: fits[number].blocks(counts) for number in used}
     fitted = []
     for number in used:
         steps.begin("fitting", parts[number])
-        fitted.append(fits[number].fit(plan.heads[number].with_tolerance(PART_TOLERANCE), blocks_of[number]))
+        fitted.append(fits[number].fit(plan.heads[number].with_tolerance(PART_TOLERANCE)))
     return Stacked(
-        blocks=[block for number in used for block in blocks_of[number]],
+        blocks=[block for number in used for block in fits[number].problem.blocks],
         fitted=_weighted_sum(fitted, (plan.weights / plan.scales)[used], plan.offsets),
         part_weights={part.name: float(weight) for part, weight in zip(parts, plan.weights, strict=True)},
         uses_bigrams=any(parts[number].uses_bigrams for number in used),
@@ -167,80 +164,78 @@ class _PartFit:
 
     part: PartToFit
     examples: Examples
+    counts: ClassCounts
     max_memory: int
     seed: int
 
     @cached_property
     def last(self) -> "_LastDuals":
         """Where the next fit begins."""
-        return _LastDuals(len(self.examples.documents))
+        return _LastDuals()
 
-    def blocks(self, counts: ClassCounts) -> list[Block]:
-        """Return the blocks that all documents give."""
-        return self.part.make_blocks(self.examples.documents, lambda: counts)
-
-    def fit(self, head: Head, blocks: Sequence[Block], start: FittedHead | None = None) -> FittedHead:
-        """Fit a head on all documents."""
-        duals = self.last.of(np.arange(len(self.examples.documents))) if start is None else None
-        return self.problem(blocks).solve(head, start, duals)
-
-    def problem(self, blocks: Sequence[Block]) -> Problem:
-        """Return what heads are fitted on, cross-fitted if the part says so."""
+    @cached_property
+    def problem(self) -> Problem:
+        """What heads are fitted on, made of all documents."""
         documents, targets = self.examples
-        fold_blocks = (
-            cross_fit_blocks(
-                self.part.make_blocks, blocks, documents, targets.labels, targets.sample_weight,
-                self.part.cross_fit, self.seed,
-            )
-            if self.part.cross_fit
-            else ()
-        )  # fmt: skip
-        return Problem(self.examples, blocks, self.max_memory, fold_blocks)
+        blocks = self.part.make_blocks(documents, lambda: self.counts)
+        folds = self._cross_fit(blocks, np.arange(len(documents))) if self.part.cross_fit else ()
+        return Problem(Examples(documents, targets), blocks, self.max_memory, folds)
+
+    def fit(self, head: Head, start: FittedHead | None = None) -> FittedHead:
+        """Fit a head on all documents."""
+        return self.problem.solve(head, start, self.last.duals if start is None else None)
 
     def without(self, fold: NDArray[np.int64]) -> "_Fold":
-        """Return the part without the documents of a fold, to be fitted and to score these."""
-        rows = np.setdiff1d(np.arange(len(self.examples.documents)), fold)
-        rest = self.examples.rows(rows)
-        targets = rest.targets
-        blocks = make_blocks_from(self.part.make_blocks, rest.documents, targets.labels, targets.sample_weight)
-        problem = _PartFit(self.part, rest, self.max_memory, self.seed).problem(blocks)
-        return _Fold(problem, self.examples.documents.rows(fold), rows, self.last)
+        """Return the part without the documents of a fold, to be fitted and to score these.
+
+        If its blocks depend on labels, they are made without those of the fold; otherwise all folds share them.
+        """
+        return _Fold(self._problem_without(fold) if self.part.supervised else self.problem, fold, self.last)
+
+    def _problem_without(self, fold: NDArray[np.int64]) -> Problem:
+        documents, targets = self.examples
+        rest = np.setdiff1d(np.arange(len(documents)), fold)
+        labels, weights = targets.labels[rest], targets.sample_weight[rest]
+        blocks = make_blocks_from(self.part.make_blocks, documents.rows(rest), labels, weights)
+        folds = [*self._cross_fit(blocks, rest), FoldBlocks(fold, blocks)] if self.part.cross_fit else ()
+        return Problem(Examples(documents, targets.without(fold)), blocks, self.max_memory, folds)
+
+    def _cross_fit(self, blocks: Sequence[Block], rows: NDArray[np.int64]) -> list[FoldBlocks]:
+        """Return some documents fold by fold, with the blocks that the others of them give."""
+        documents, targets = self.examples.rows(rows)
+        made = cross_fit_blocks(
+            self.part.make_blocks, blocks, documents, targets.labels, targets.sample_weight,
+            self.part.cross_fit, self.seed,
+        )  # fmt: skip
+        return [FoldBlocks(rows[fold.rows], fold.blocks) for fold in made]
 
 
 class _LastDuals:
     """The dual variables of a part's last fit, where the next one begins: most of its documents are the same."""
 
-    def __init__(self, n_documents: int) -> None:
-        self.n_documents = n_documents
+    def __init__(self) -> None:
         self.duals: NDArray[np.float32] | None = None
 
-    def of(self, rows: NDArray[np.int64]) -> NDArray[np.float32] | None:
-        """Return those of some documents, 0 for one that was never fitted; None if nothing was fitted yet."""
-        return None if self.duals is None else self.duals[rows]
-
-    def remember(self, rows: NDArray[np.int64], duals: NDArray[np.float32] | None) -> None:
-        """Keep those of the documents that were fitted."""
-        if duals is None:
-            return
-        if self.duals is None:
-            self.duals = np.zeros((self.n_documents, duals.shape[1]), np.float32)
-        self.duals[rows] = duals
+    def remember(self, duals: NDArray[np.float32] | None, fold: NDArray[np.int64]) -> None:
+        """Keep those of a fit without a fold, and for the fold those of the fit before."""
+        if duals is not None and self.duals is not None:
+            duals[fold] = self.duals[fold]
+        self.duals = duals
 
 
 @dataclass(frozen=True)
 class _Fold:
-    """The documents of a fold, and the problem that the others, `rows`, make."""
+    """The documents of a fold, and the problem that the others make."""
 
     problem: Problem
-    held_out: CountedDocuments
     rows: NDArray[np.int64]
     last: "_LastDuals"
 
     def scores(self, head: Head) -> Scores:
         """Fit a head without the fold, and return the scores of its documents; (n_documents, n_outputs)."""
-        fitted = self.problem.solve(head, duals=self.last.of(self.rows))
-        self.last.remember(self.rows, fitted.duals)
-        return score_blocks(self.held_out, self.problem.blocks, fitted.coefficients, fitted.means, fitted.intercepts)
+        scores, duals = self.problem.score_out_of_fold(head, self.rows, self.last.duals)
+        self.last.remember(duals, self.rows)
+        return scores
 
 
 def _weighted_sum(fits: Sequence[FittedHead], factors: NDArray[np.float64], offsets: NDArray[np.float64]) -> FittedHead:
@@ -297,7 +292,7 @@ def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, ste
 def stacking_folds(examples: Examples, seed: int) -> list[NDArray[np.int64]]:
     """Return folds of documents, no more than are needed."""
     folds = stratified_folds(examples.documents.only_words(), examples.targets.labels, FOLDS, seed)
-    # folds of 4,000 documents: 4,000, 8,000, 12,000 in all; the third reaches 10,000, so three are enough
+    # folds of 4,000 documents: 4,000 and 8,000 in all; the second reaches 6,000, so two are enough
     enough = int(np.searchsorted(np.cumsum([len(fold) for fold in folds]), MAX_OUT_OF_FOLD)) + 1
     return folds[:enough]
 

@@ -1,13 +1,16 @@
 """Dual coordinate descent for the SVM with squared hinge loss (Hsieh et al. 2008), all outputs over one pass.
 
 Dense rows are long: the coefficients of one output lie together. Sparse rows are short and touch scattered columns: the
-coefficients of one column lie together, for all outputs.
+coefficients of one column lie together, for a lane of outputs.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.kernels.compiling import compiled_for_sums, inlined
+
+LANE = 4
+"""Outputs whose coefficients the processor moves at once."""
 
 
 @inlined
@@ -102,27 +105,29 @@ def descend_sparse_once(
     limits: NDArray[np.float32],
     worst: NDArray[np.float32],
 ) -> None:
-    """Do the same for sparse features, for the outputs from `first` on, as many as `coefficients` has columns.
+    """Do the same for sparse features, for the outputs from `first` on, at most LANE of them.
+
+    The processor adds up a lane at once: a loop over as many outputs as there happen to be takes twice as long.
 
     Parameters
     ----------
     starts, columns, values
         The features of all documents, as CSR.
     coefficients
-        (n_columns, n_some); changed. Each thread has its own: two would slow each other down on the same column.
+        (n_columns, LANE); changed. Each lane has its own: two threads would slow each other down on the same column.
     order, first, signs, inverse, lengths, duals, active, limits, worst
         As in `descend_once`.
     """
-    n_some = coefficients.shape[1]
-    scores = np.empty(n_some, np.float32)
-    changes = np.empty(n_some, np.float32)
+    n_some = min(LANE, signs.shape[1] - first)
+    scores = np.empty(LANE, np.float32)
+    changes = np.zeros(LANE, np.float32)
     for document in order:
         if not active[document, first : first + n_some].any():
             continue
         scores[:] = 0
         for place in range(starts[document], starts[document + 1]):
             value, row = values[place], coefficients[columns[place]]
-            for output in range(n_some):
+            for output in range(LANE):
                 scores[output] += value * row[output]
         changed = False
         for number in range(n_some):
@@ -142,5 +147,40 @@ def descend_sparse_once(
         if changed:
             for place in range(starts[document], starts[document + 1]):
                 value, row = values[place], coefficients[columns[place]]
-                for output in range(n_some):
+                for output in range(LANE):
                     row[output] += value * changes[output]
+
+
+@compiled_for_sums
+def sparse_scores(
+    starts: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    documents: NDArray[np.int64],
+    coefficients: NDArray[np.float32],
+    scores: NDArray[np.float32],
+) -> None:
+    """Write the scores of some documents with the coefficients of a lane; (n_all_documents, LANE)."""
+    for document in documents:
+        scores[document] = 0
+        for place in range(starts[document], starts[document + 1]):
+            value, row = values[place], coefficients[columns[place]]
+            for output in range(LANE):
+                scores[document, output] += value * row[output]
+
+
+@compiled_for_sums
+def add_sparse_rows(
+    starts: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    documents: NDArray[np.int64],
+    times: NDArray[np.float32],
+    coefficients: NDArray[np.float32],
+) -> None:
+    """Add the rows of some documents to the coefficients of a lane, each `times` a number; (n_all_documents, LANE)."""
+    for document in documents:
+        for place in range(starts[document], starts[document + 1]):
+            value, row = values[place], coefficients[columns[place]]
+            for output in range(LANE):
+                row[output] += value * times[document, output]

@@ -77,7 +77,10 @@ _blas_limit = _BlasLimit()
 
 
 def in_parallel(function: Callable[..., T], items: Iterable[Any], threads: int | None = None) -> list[T]:
-    """Call a function for each item on several threads; return the results in order."""
+    """Call a function for each item on several threads, or on this one if 1 is asked for; return results in order."""
+    if threads == 1:
+        with one_blas_thread():
+            return [function(item) for item in items]
     with one_blas_thread(), ThreadPoolExecutor(threads or n_threads()) as pool:
         futures = [pool.submit(function, item) for item in items]
         try:

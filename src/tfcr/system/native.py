@@ -20,7 +20,13 @@ compiling.tell_compiling(
 )
 
 from tfcr.kernels.averages import average_vectors  # noqa: E402
-from tfcr.kernels.descent import descend_once, descend_sparse_once  # noqa: E402
+from tfcr.kernels.descent import (  # noqa: E402
+    LANE,
+    add_sparse_rows,
+    descend_once,
+    descend_sparse_once,
+    sparse_scores,
+)
 from tfcr.kernels.pieces import MAX_PIECES, cut_some, hash_ngrams  # noqa: E402
 from tfcr.kernels.rows import last_row_end  # noqa: E402
 from tfcr.kernels.scores import add_pieces, score_documents  # noqa: E402
@@ -33,9 +39,11 @@ from tfcr.kernels.tokens import (  # noqa: E402
 )
 
 __all__ = [
+    "LANE",
     "MAX_PIECES",
     "SEEN",
     "add_pieces",
+    "add_sparse_rows",
     "average_vectors",
     "count_documents",
     "cut_some",
@@ -48,6 +56,7 @@ __all__ = [
     "last_row_end",
     "merge_terms",
     "score_documents",
+    "sparse_scores",
 ]
 
 CHUNKS = 16

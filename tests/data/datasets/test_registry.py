@@ -78,6 +78,7 @@ SHARED = {name: DATASETS[name].documents for name in ("20ng", "davidson", "agnew
 SHARED |= {"semeval": 61_853, "dbpedia": 14_000}  # the one has more than the paper says, the other is a part
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHARED)
 def test_datasets_are_read_whole(name: str, shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TFCR_DATA", str(shared_data))

@@ -26,7 +26,7 @@ from tfcr.text.class_counts import Labels
 if TYPE_CHECKING:  # systems only call a fold's methods
     from tfcr.experiment.run.trial import Fold
 
-PRESET_REVISION = 2
+PRESET_REVISION = 3
 """Raised when the same preset gives other results, so that old results are not taken for new ones."""
 
 Found = TypeVar("Found")
@@ -163,8 +163,9 @@ class PresetSystem(TextSystem):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The preset's parameters."""
-        return {"preset": {**PRESETS[self.name], "tokenizer": self.tokenizer}, "revision": PRESET_REVISION}
+        """The preset's parameters, but for the vectors: those of the grid are used."""
+        used = {name: value for name, value in PRESETS[self.name].items() if name != "embeddings" or value is None}
+        return {"preset": {**used, "tokenizer": self.tokenizer}, "revision": PRESET_REVISION}
 
     def make(self, embeddings: Embeddings | None, seed: int) -> TextClassifier:
         """Return the classifier."""
