@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from typing import Any
 
@@ -126,10 +127,10 @@ def in_fresh_processes(contestants: dict[str, Callable[[], Any]], turns: int = 5
     best: dict[str, Seconds] = {}
     for _ in range(turns):
         for name, run in contestants.items():
-            before, wall = os.times(), time.perf_counter()
+            before, wall = getrusage(RUSAGE_CHILDREN), time.perf_counter()
             run()
-            after = os.times()
-            cpu = after.children_user + after.children_system - before.children_user - before.children_system
+            after = getrusage(RUSAGE_CHILDREN)
+            cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             seconds = Seconds(cpu, time.perf_counter() - wall)
             known = best.get(name, seconds)
             best[name] = Seconds(min(known.cpu, seconds.cpu), min(known.wall, seconds.wall))
