@@ -335,6 +335,20 @@ def test_models_of_every_schema_still_load(folder: Path) -> None:
     np.testing.assert_allclose(model.decision_function(expected["texts"]), expected["scores"], atol=1e-5)
 
 
+def test_older_models_are_converted_when_they_are_saved(tmp_path: Path) -> None:
+    older = Path(__file__).parents[1] / "models" / "schema-4"
+    model, texts = load(older), ["common1 w0_1", "unseen w1_2"]
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["schema"] == SCHEMA
+    np.testing.assert_allclose(again.decision_function(texts), model.decision_function(texts), rtol=1e-12)
+    assert again.counts_ == model.counts_
+    sizes = [next(folder.glob("counts-*")).stat().st_size for folder in (tmp_path / "model", older)]
+    assert sizes[0] < sizes[1] / 2
+    again.save(tmp_path / "third")
+    assert next((tmp_path / "third").glob("counts-*")).name == next((tmp_path / "model").glob("counts-*")).name
+
+
 def test_a_model_of_this_schema_is_kept() -> None:
     assert sorted(path.name for path in KEPT_MODELS.glob("schema-*/")) == [f"schema-{n + 1}" for n in range(SCHEMA)]
     assert (KEPT_MODELS / f"schema-{SCHEMA}").is_dir()

@@ -118,10 +118,11 @@ class TrainedModel:
         return self.counts.read() if isinstance(self.counts, StoredCounts) else self.counts
 
     def _written_counts(self) -> Arrays | None:
-        """Return the class counts as they are written; those of a loaded model as they were found."""
-        if isinstance(self.counts, StoredCounts):
+        """Return the class counts as they are written; those of a loaded model of this schema as they were found."""
+        if isinstance(self.counts, StoredCounts) and not self.counts.is_older:
             return self.counts.arrays()
-        return None if self.counts is None else write_counts(self.counts)
+        counts = self.class_counts()
+        return None if counts is None else write_counts(counts)
 
     def rounded(self) -> "TrainedModel":
         """Return the model as `save` writes it: the values of a large table are rounded to 8 bits."""
@@ -203,21 +204,22 @@ class TrainedModel:
             raise ModelError(
                 f"{folder} is damaged: its config lacks or misstates {in_one_line(error)}; save the model again"
             ) from None
-        files = config["files"]
+        files, is_older = config["files"], config["schema"] < SCHEMA
         return replace(
             model,
-            counts=StoredCounts(folder, files["counts"], model.classes) if "counts" in files else None,
+            counts=StoredCounts(folder, files["counts"], model.classes, is_older) if "counts" in files else None,
             seen=StoredTexts(folder, files["seen"]) if "seen" in files else None,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class StoredCounts:
-    """The class counts in a model's folder, read when they are needed."""
+    """The class counts in a model's folder, read when they are needed; `is_older` if they are of an older schema."""
 
     folder: Path
     file: str
     classes: Labels
+    is_older: bool
 
     def read(self) -> ClassCounts | None:
         """Return the counts; None if the model has been replaced since it was loaded."""
