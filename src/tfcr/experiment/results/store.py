@@ -192,21 +192,19 @@ class Results:
 
     def commands(self) -> list[str]:
         """Return the commands of the runs that wrote to this file, the oldest first."""
-        return [str(row["command"]) for row in self._rows("SELECT command FROM runs ORDER BY rowid")]
+        rows = self._rows("SELECT command FROM runs ORDER BY rowid")
+        return [self._read("run", lambda row: str(row["command"]), row) for row in rows]
 
     def under_way(self) -> int:
         """Return the number of folds that are being run now."""
-        alive = [
-            row["id"]
-            for row in self._rows("SELECT id, host, pid, seen FROM runs")
-            if not _is_dead(row["host"], row["pid"], row["seen"])
-        ]
-        return sum(claim["run"] in alive for claim in self._rows("SELECT run FROM claims"))
+        runs = self._rows("SELECT id, host, pid, seen FROM runs")
+        claims = self._rows("SELECT run FROM claims")
+        return self._read("run", lambda stored: _n_alive(*stored), (runs, claims))
 
     def _rows(self, query: str) -> list[dict[str, Any]]:
         try:
             cursor = self._connection.execute(query)
-            names = [column[0] for column in cursor.description]
+            names = [column[0] for column in cursor.description]  # of a damaged file not those that were asked for
             return [dict(zip(names, row, strict=True)) for row in cursor]
         except UNREADABLE as error:
             raise ResultsError(
@@ -442,6 +440,12 @@ def _beat(path: Path, run: str, ended: threading.Event) -> None:
                     connection.execute("UPDATE runs SET seen = ? WHERE id = ?", (time.time(), run))
         finally:
             connection.close()
+
+
+def _n_alive(runs: Iterable[Mapping[str, Any]], claims: Iterable[Mapping[str, Any]]) -> int:
+    """Return the number of claims of runs that are not dead."""
+    alive = [run["id"] for run in runs if not _is_dead(run["host"], run["pid"], run["seen"])]
+    return sum(claim["run"] in alive for claim in claims)
 
 
 def _is_dead(host: Any, pid: Any, seen: Any) -> bool:
