@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save
 
 from tests.conftest import plain_classifier, random_corpus, random_vectors
 from tests.trained.test_format import KEPT_MODELS
-from tfcr import load
+from tfcr import TrainedModel, load
 from tfcr.errors import InputError, ModelError
 from tfcr.text.documents import count_terms
 from tfcr.text.tokenizers import TOKENIZERS
@@ -44,6 +44,43 @@ def test_documents_counted_without_bigrams_are_refused_by_a_model_with_bigrams()
         model.score_counted(count_terms(corpus.texts))
     words = plain_classifier(parts=["words"], embeddings=None).fit(corpus.texts, corpus.labels).model_
     assert words.decision.labels(words.score_counted(known)).tolist() == words.predict(corpus.texts).tolist()
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    corpus = random_corpus(60)
+    plain_classifier(parts=["words"], embeddings=None).fit(corpus.texts, corpus.labels).save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def data_files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.safetensors"))
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_model_loaded_by_a_relative_path_keeps_its_counts_and_hashes(
+    link: bool, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "current").symlink_to("model")
+    monkeypatch.chdir(tmp_path)
+    loaded = TrainedModel.load("current" if link else "model")
+    monkeypatch.chdir(tmp_path / "other")
+    (tmp_path / "current").unlink()
+    loaded.save(tmp_path / "again")
+    assert data_files(tmp_path / "again") == data_files(saved)
+
+
+@pytest.mark.parametrize("name", ["counts", "seen"])
+def test_a_save_that_would_lose_what_was_loaded_is_refused(name: str, saved: Path, tmp_path: Path) -> None:
+    loaded = TrainedModel.load(saved)
+    next(saved.glob(f"{name}-*")).unlink()
+    left_out = {"counts": "counts", "seen": "hashes"}[name]
+    with pytest.raises(ModelError, match=f"found no .*{name}-.*{left_out}=False"):
+        loaded.save(tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    loaded.save(tmp_path / "again", **{left_out: False})
+    assert len(data_files(tmp_path / "again")) == 2
 
 
 def damage_table(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
