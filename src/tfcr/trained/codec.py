@@ -37,6 +37,9 @@ SMALLEST = 1e-36
 _PIECES = "pieces{}"
 """What the names of a piece table's arrays begin with."""
 
+_MAPPED = (".text", ".weights", ".values", "deviations")
+"""Arrays that stay in the file: the largest ones, whose numbers are no indices. (Those of scales are bounded in use.)"""
+
 _LABEL_KINDS: dict[str, tuple[tuple[type, ...], Any]] = {
     "text": ((str,), str),
     "integer": ((int,), np.int64),
@@ -114,10 +117,12 @@ def describe_pieces(table: WordTable) -> list[dict[str, Any]]:
 def read_table(
     arrays: Arrays, averagings: tuple[str, ...], n_outputs: int, pieces: Sequence[Mapping[str, Any]] = ()
 ) -> WordTable:
-    """Return the word table of some arrays; every number that will be used as an index is checked.
+    """Return the word table of some arrays; every number that will be used as an index is copied, then checked.
 
-    `pieces` is what `describe_pieces` gave.
+    What stays mapped may change after the checks, if a program writes to the file: scores would be wrong, but nothing
+    outside of the arrays is read. `pieces` is what `describe_pieces` gave.
     """
+    arrays = {name: array if name.endswith(_MAPPED) else array.copy() for name, array in arrays.items()}
     if not averagings or not set(averagings) <= set(AVERAGINGS):
         raise ModelError(f"it averages by {', '.join(map(str, averagings))}; expected {', '.join(AVERAGINGS)}")
     vocabulary = _read_vocabulary(arrays)
@@ -249,7 +254,7 @@ def _read_vocabulary(arrays: Arrays) -> Vocabulary:
     bigrams = get_array(arrays, "bigrams", "i", (None, 2)).astype(np.int32, copy=False)
     if len(bigrams) and (bigrams.min() < 0 or bigrams.max() >= len(lexicon)):
         raise ModelError("the array 'bigrams' points outside of its words")
-    symbols = get_array(arrays, "words.symbols", "b", (len(lexicon) if len(bigrams) else 0,))
+    symbols = get_array(arrays, "words.symbols", "b", (len(lexicon) if len(bigrams) else 0,)).view(np.uint8) != 0
     slots = get_array(arrays, "bigrams.slots", "u", (None,))
     taken = slots[slots != 0] & np.uint32((1 << number_bits(len(bigrams))) - 1)
     _check_slots("bigrams.slots", slots, taken, len(bigrams))

@@ -52,6 +52,7 @@ def upgraded_config(config: dict[str, Any]) -> dict[str, Any]:
 
 def read_older_table(arrays: Arrays, config: Mapping[str, Any], n_outputs: int) -> WordTable:
     """Return the word table of a model of schema 1 to 4."""
+    arrays = {name: array.copy() for name, array in arrays.items()}  # what is checked cannot change afterwards
     if config["schema"] < 3:
         arrays = upgrade_table(arrays, config.get("pairs", 0))
     return pack(read_loose_table(arrays, tuple(config["averagings"]), n_outputs, config.get("pieces", ())))

@@ -469,8 +469,8 @@ class WordTable:
             weights = np.where(is_sublinear, times * times, times) * rows.weights[numbers]
             slices = self._slices_of(rows)
             if rows is not unseen:
-                codes = values[:, [stretch.start - 1 for _, stretch, _ in slices]].astype(np.int64)
-                times = times * self.scales[rows.groups, codes]
+                codes = values[:, [stretch.start - 1 for _, stretch, _ in slices]]
+                times = times * self._scales_of(rows.groups, codes)
             yield _Part(at, rows.groups, slices, times, values, weights)
 
     def _slices_of(self, rows: Rows) -> list[tuple[int, slice, slice]]:
@@ -506,8 +506,7 @@ class WordTable:
         roots = np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
         is_sublinear = self.sublinear[of_group]
         times = np.where(is_sublinear, roots, counts)
-        codes = self.entries.values[stretches].astype(np.int64)
-        scaled = times * self.scales[of_group, codes]
+        scaled = times * self._scales_of(of_group, self.entries.values[stretches])
         weights = self.entries.weights[entries] * np.where(is_sublinear, times * times, times)
         if self._narrow:
             columns, values = self.starts[of_group], self.entries.values[stretches + 1] * scaled
@@ -548,8 +547,10 @@ class WordTable:
         """Whether all groups with entries have one column, as those of blocks that only their class sees."""
         return bool((self.widths[np.unique(self.entries.groups)] == 1).all())
 
-    def _scales_of(self, group: int, codes: Values) -> NDArray[np.float32]:
-        return np.asarray(self.scales[group][codes.astype(np.int64)])
+    def _scales_of(self, groups: int | NDArray[Any], codes: Values) -> NDArray[np.float32]:
+        """Return the scales with these numbers; as in `kernels.scores.scale_of`, the nearest there is."""
+        numbers = np.minimum(np.maximum(codes.astype(np.int64), 0), self.scales.shape[1] - 1)
+        return np.asarray(self.scales[groups, numbers])
 
 
 class _Part(NamedTuple):
