@@ -16,7 +16,8 @@ ENTRY, VALUE = 0, 1  # columns of places
 @inlined
 def scale_of(code: Any, scales: NDArray[np.float32]) -> Any:
     """Return the scale with this number; the nearest there is, if a program has changed the file that holds it."""
-    return scales[min(max(np.int64(code), 0), len(scales) - 1)]
+    number: Any = np.int64(code)
+    return scales[min(max(number, 0), len(scales) - 1)]
 
 
 @inlined

@@ -38,7 +38,7 @@ _PIECES = "pieces{}"
 """What the names of a piece table's arrays begin with."""
 
 _MAPPED = (".text", ".weights", ".values", "deviations")
-"""Arrays that stay in the file: the largest ones, whose numbers are no indices. (Those of scales are bounded in use.)"""
+"""Arrays that stay in the file: large ones, whose numbers are no indices. (Those of scales are bounded in use.)"""
 
 _LABEL_KINDS: dict[str, tuple[tuple[type, ...], Any]] = {
     "text": ((str,), str),
