@@ -3,7 +3,6 @@
 import errno
 import json
 import mmap
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -105,7 +104,7 @@ def test_files_do_not_stay_open(mapped_from: int, tmp_path: Path, monkeypatch: p
         pytest.skip("Python keeps a mapped file open")
     monkeypatch.setattr(mapped_arrays, "MAPPED_FROM", mapped_from)
     (tmp_path / "file").write_bytes(b"content")
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     kept = [map_file(tmp_path / "file", "model file") for _ in range(10)]
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
     assert len(kept) == 10
