@@ -3,6 +3,8 @@
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,47 @@ def saved(tmp_path: Path) -> Path:
 
 def data_files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("*.safetensors"))
+
+
+BARE = """
+import json, sys
+for name in ("numba", "scipy", "sklearn"):
+    sys.modules[name] = None
+from tfcr import TrainedModel
+from tfcr.trained.word_table import MIN_NATIVE_CHARACTERS
+
+model = TrainedModel.load(sys.argv[1])
+texts = {
+    "long": ["common1 w0_1 " * 50] * (1 + MIN_NATIVE_CHARACTERS // 650),
+    "unseen": [" ".join(f"uncommon{number}" for number in range(2_500))],
+    "one": ["common1 w0_1"],
+}
+scores = {name: model.score_texts(some).scores[0].tolist() for name, some in texts.items()}
+for _ in range(2 + MIN_NATIVE_CHARACTERS // 2 // 1_000):  # from here on compiled code would pay
+    assert model.score_texts(texts["one"]).scores[0].tolist() == scores["one"]
+model.explain("common1 uncommon1")
+print(json.dumps([{name: some[0] for name, some in texts.items()}, scores]))
+"""
+
+
+def test_numpy_and_safetensors_are_enough_for_any_amount_of_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = random_corpus(60)
+    model = plain_classifier(parts=["ngrams"], embeddings=None).fit(corpus.texts, corpus.labels)
+    assert model.table_.pieces
+    model.save(tmp_path / "model")
+    kernel = tmp_path / "cache" / "kernels" / "scores.score_documents-1.py311.nbi"  # as of another environment
+    kernel.parent.mkdir(parents=True)
+    kernel.touch()
+    monkeypatch.setenv("TFCR_CACHE", str(tmp_path / "cache"))
+    command = [sys.executable, "-c", BARE, str(tmp_path / "model")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    texts, scores = json.loads(ended.stdout)
+    for name, text in texts.items():
+        expected = model.table_.native.score_texts([text], TOKENIZERS[model.tokenizer])[0][0]
+        np.testing.assert_allclose(scores[name], expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("link", [False, True])

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from tfcr.features.blocks import AVERAGINGS
 from tfcr.system.files import kernels_are_cached
-from tfcr.system.lazy import lazy_module
+from tfcr.system.lazy import lazy_module, native_is_available
 from tfcr.text.documents import MIN_NATIVE_CHARACTERS, CountedDocuments, check_texts, worth_native_code
 from tfcr.text.pieces import Pieces
 from tfcr.text.terms import Batch, find_terms
@@ -213,7 +213,7 @@ class WordTable:
 
     def decision(self, documents: CountedDocuments, threads: int | None = None) -> NDArray[np.float64]:
         """Return the scores of documents counted over `vocabulary`, unseen words or not; (n_documents, n_outputs)."""
-        if documents.matrix.nnz >= MIN_NATIVE_ENTRIES:
+        if documents.matrix.nnz >= MIN_NATIVE_ENTRIES and native_is_available():
             return self.native.score_counted(documents, threads)
         return self.score_batch(batch_of(documents), self.unseen_rows(documents.vocabulary.unseen))
 
@@ -236,7 +236,8 @@ class WordTable:
         """
         if "_native" in self.__dict__ and self.native.is_ready:
             return True
-        return self.__dict__.get("_scored", 0) >= MIN_NATIVE_CHARACTERS // 2 and kernels_are_cached("score_documents")
+        has_paid = self.__dict__.get("_scored", 0) >= MIN_NATIVE_CHARACTERS // 2
+        return has_paid and native_is_available() and kernels_are_cached("score_documents")
 
     def contributions(self, batch: Batch, unseen: Rows) -> NDArray[np.float64]:
         """Return what each term of one document adds to each score.
