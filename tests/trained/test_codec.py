@@ -156,6 +156,17 @@ def fill_slots(name: str) -> Callable[[dict[str, Any]], None]:
     return lambda arrays: arrays[name].__setitem__(..., arrays[name][arrays[name] != 0].flat[0])
 
 
+def as_wider(name: str) -> Callable[[dict[str, Any]], None]:
+    """Give an array another type: twice as many bytes, or half as many."""
+    other = {1: "u4", 2: "u4", 4: "i8", 8: "u4"}
+    return lambda arrays: arrays.update({name: arrays[name].astype(other[arrays[name].itemsize])})
+
+
+def two_lists_for_a_divisor(arrays: dict[str, Any]) -> None:
+    for name in [name for name in arrays if name.startswith("pieces0.")]:
+        arrays[name.replace("pieces0", "pieces1")] = arrays[name]
+
+
 DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a bigram of other words": (put("bigrams", (0, 1), 10**6), "'bigrams' points outside of its words"),
     "a word number out of range": (put("words.slots", (slice(None), 0), 2**32 - 1), "'words.slots' holds numbers out"),
@@ -202,6 +213,25 @@ DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "pieces that are not UTF-8": (put("pieces0.names.text", 0, 255), "the strings 'pieces0.names' are not UTF-8"),
     "no pieces": (lambda a: a.pop("pieces1.names.offsets"), "the array 'pieces1.names.offsets' is missing"),
     "a piece's square below 0": (put("pieces0.weights", (0, 0), -1), "'pieces0.weights' holds a square below 0"),
+    "two lists of pieces for a divisor": (two_lists_for_a_divisor, "two lists of its pieces add to the same divisor"),
+    **{
+        f"{name} of another type": (as_wider(name), f"'{name}' is of type u?int(32|64)")
+        for name in (
+            "words.text",
+            "words.offsets",
+            "words.slots",
+            "bigrams",
+            "bigrams.slots",
+            "starts",
+            "outputs",
+            "entries.places",
+            "entries.groups",
+            "word_rows.groups",
+            "pieces0.groups",
+            "pieces0.names.text",
+            "pieces1.names.slots",
+        )
+    },
     "mixed types": (
         lambda a: a.update({"bigram_rows.values": a["bigram_rows.values"].astype(np.int8)}),
         "'bigram_rows.values' is of",
