@@ -9,6 +9,7 @@ from tfcr import ClassCounts, Embeddings, TfcrClassifier, WeightedEmbeddingVecto
 from tfcr.errors import InputError
 from tfcr.schemes import compute_weights
 from tfcr.system import hardware
+from tfcr.trained import packing
 
 N_CLASSES = 40
 WORDS = [f"w{number}" for number in range(N_CLASSES)]
@@ -38,3 +39,13 @@ def test_other_arrays_are_refused_before_they_are_made(monkeypatch: pytest.Monke
     monkeypatch.setattr(hardware, "_memory", lambda: 300_000)
     with pytest.raises(InputError, match="^found coefficients of 245 features for 40 classes, .* larger min_count"):
         paper(blocks="own", max_memory="1GB", scheme="tfcr-log").fit([f"{text} x y" for text in TEXTS], LABELS)
+
+
+@pytest.mark.parametrize("blocks", ["own", "all"])
+def test_more_classes_than_a_table_has_divisors_are_refused_before_training(
+    blocks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packing, "MOST_GROUPS", N_CLASSES - 1)
+    monkeypatch.setattr("tfcr.classifier.fit_parts", None)
+    with pytest.raises(InputError, match="^found 40 divisors.*: train with fewer classes, or with averaging='length'"):
+        paper(blocks=blocks).fit(TEXTS, LABELS)

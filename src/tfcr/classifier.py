@@ -16,7 +16,7 @@ from tfcr.decision import Decision
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_tables
 from tfcr.embeddings.pretrained import AUTO
 from tfcr.errors import InputError, ModelError, look_up, shown
-from tfcr.features.blocks import check_blocks
+from tfcr.features.blocks import AVERAGINGS, check_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
 from tfcr.features.parts import PARTS, CharacterNgrams, NgramLimits, Part, PartSettings, PlainVectors
@@ -34,6 +34,7 @@ from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tok
 from tfcr.trained.collapse import collapse
 from tfcr.trained.explain import Explanation
 from tfcr.trained.model import TrainedModel
+from tfcr.trained.packing import check_groups
 from tfcr.trained.seen import TrainingTexts
 from tfcr.trained.word_table import WordTable
 
@@ -460,9 +461,13 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         return tables[0].of_words(counts.words) if self.embeddings == AUTO else vectors_of_words(tables[0], counts)
 
     def _check_table(self, counts: ClassCounts) -> None:
-        """Raise InputError if each class's output sees the blocks of all classes, and there are too many for that."""
+        """Raise InputError if there are too many classes for a block of each, or for each to see the blocks of all."""
         n_classes = len(counts.classes)
-        if self.uses_vectors and self.embeddings is not None and self.blocks == "all" and n_classes > 2:
+        if not self.uses_vectors or self.embeddings is None or n_classes <= 2:
+            return
+        if AVERAGINGS[self.averaging].weights:
+            check_groups(n_classes)
+        if self.blocks == "all":
             check_fits(
                 TABLE_BYTES * counts.documents.nnz * n_classes,
                 f"blocks='all' with {n_classes:,} classes and {len(counts.words):,} words: scores",

@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from tfcr.errors import DamagedError
-from tfcr.system.array_codec import get_array, get_indices, read_sparse, read_strings, write_sparse, write_strings
+from tfcr.errors import DamagedError, InputError
+from tfcr.system.array_codec import (
+    get_array,
+    get_indices,
+    narrowed,
+    read_sparse,
+    read_strings,
+    write_sparse,
+    write_strings,
+)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=())), max_size=10))
@@ -76,3 +84,10 @@ def test_bad_arrays_are_named(kind: str) -> None:
     change(arrays)
     with pytest.raises(DamagedError, match=message):
         read_all(arrays)
+
+
+def test_numbers_that_do_not_fit_a_smaller_type_are_refused() -> None:
+    assert narrowed(np.array([0, 255]), np.uint8, "things").dtype == np.uint8
+    assert len(narrowed(np.zeros(0, np.int64), np.uint8, "things")) == 0
+    with pytest.raises(InputError, match="^found things up to number 256; expected at most 255"):
+        narrowed(np.array([0, 256]), np.uint8, "things")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tfcr.system import files
-from tfcr.system.files import cache_folder, locked, temporary_name, write_file, written_beside
+from tfcr.system.files import cache_folder, kernels_are_cached, locked, temporary_name, write_file, written_beside
 
 
 def test_a_lock_that_is_removed_locks_nothing(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_lock_is_freed_when_its_process_dies(tmp_path: Path) -> None:
     program = """
 import sys, time
 from pathlib import Path
-from tfcr.system.files import cache_folder, locked, write_file, written_beside
+from tfcr.system.files import cache_folder, kernels_are_cached, locked, write_file, written_beside
 with locked(Path(sys.argv[1])):
     print("locked", flush=True)
     time.sleep(60)
@@ -196,3 +196,22 @@ def test_a_damaged_note_of_a_path_is_as_none(content: bytes, tmp_path: Path, mon
     files.remember_path("odd", tmp_path)
     (tmp_path / "cache" / "data" / "odd.path").write_bytes(content)
     assert files.find_data("odd") is None
+
+
+def test_compiled_code_counts_as_cached_if_the_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("used", "unused", "empty"):
+        kernels = tmp_path / name / "kernels"
+        kernels.mkdir(parents=True, mode=0o700)
+        if name != "empty":
+            (kernels / "scores.some_kernel-1.py311.nbi").touch()
+    monkeypatch.setenv("TFCR_CACHE", str(tmp_path / "used"))
+    assert kernels_are_cached("some_kernel")
+    assert not kernels_are_cached("other_kernel")
+    monkeypatch.setenv("TFCR_CACHE", str(tmp_path / "unused"))
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "kernel_cache", lambda: None)  # a folder that cannot be written to
+        assert not kernels_are_cached("some_kernel")
+    monkeypatch.setenv("TFCR_CACHE", str(tmp_path / "empty"))
+    assert not kernels_are_cached("some_kernel")
+    monkeypatch.setattr(Path, "rglob", None)  # the answer is remembered
+    assert not kernels_are_cached("some_kernel")

@@ -1,6 +1,9 @@
 """Safetensors files as views, against the library that wrote them; and files that lie."""
 
+import errno
 import json
+import mmap
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +12,17 @@ import pytest
 from safetensors.numpy import load, save
 
 from tfcr.errors import DamagedError
+from tfcr.system import mapped_arrays
 from tfcr.system.mapped_arrays import arrays_of, map_file
 
 KINDS = ["?", "u1", "i1", "<u2", "<i2", "<f2", "<u4", "<i4", "<f4", "<u8", "<i8", "<f8"]
 
 
-def test_arrays_of_every_type_are_those_of_the_library(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mapped_from", [0, 1 << 20])
+def test_arrays_of_every_type_are_those_of_the_library(
+    mapped_from: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapped_arrays, "MAPPED_FROM", mapped_from)
     random = np.random.default_rng(0)
     arrays = {f"array {kind}": random.integers(0, 2, (3, 5)).astype(kind) for kind in KINDS}
     arrays["nothing"] = np.zeros((0, 2))
@@ -53,6 +61,8 @@ LIES: dict[str, memoryview] = {
     "no JSON": with_header(b"{"),
     "no object": with_header([]),
     "no rows": with_header({"a": 1}),
+    "bytes after the last array": with_header(row(), b"\0" * 9),
+    "bytes and no array": with_header({}),
 }
 
 
@@ -62,6 +72,39 @@ def test_files_that_lie_are_refused(kind: str) -> None:
         arrays_of(LIES[kind])
 
 
-def test_an_empty_file_is_mapped(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mapped_from", [0, 1 << 20])
+def test_an_empty_file_is_read(mapped_from: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped_arrays, "MAPPED_FROM", mapped_from)
     (tmp_path / "file").write_bytes(b"")
     assert bytes(map_file(tmp_path / "file", "model file")) == b""
+
+
+def test_a_file_that_cannot_be_mapped_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENODEV, "No such device")
+
+    monkeypatch.setattr(mapped_arrays, "MAPPED_FROM", 0)
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    (tmp_path / "file").write_bytes(b"content")
+    assert bytes(map_file(tmp_path / "file", "model file")) == b"content"
+
+
+def test_a_mapped_file_is_a_view_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped_arrays, "MAPPED_FROM", 7)
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "small").write_bytes(b"conten")
+    assert isinstance(map_file(tmp_path / "file", "model file").obj, mmap.mmap)
+    assert isinstance(map_file(tmp_path / "small", "model file").obj, bytes)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts open files in /proc")
+@pytest.mark.parametrize("mapped_from", [0, 1 << 20])
+def test_files_do_not_stay_open(mapped_from: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not mapped_from and sys.version_info < (3, 13):
+        pytest.skip("Python keeps a mapped file open")
+    monkeypatch.setattr(mapped_arrays, "MAPPED_FROM", mapped_from)
+    (tmp_path / "file").write_bytes(b"content")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    kept = [map_file(tmp_path / "file", "model file") for _ in range(10)]
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert len(kept) == 10

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tfcr.text.lexicon import BigramLexicon, Lexicon
 from tfcr.text.vocabulary import Vocabulary
 
 WORDS = ["bad", "good", "so", "!"]
@@ -44,6 +45,13 @@ def test_symbols_are_known_and_those_in_bigrams() -> None:
     assert vocabulary().symbols.tolist() == [False, False, False, True]
     assert not vocabulary().bigrams_hold_symbols
     assert Vocabulary(WORDS, np.array([[2, 3]], np.int32)).bigrams_hold_symbols
+
+
+@pytest.mark.parametrize("bigrams", [[[2, 1]], []])
+def test_symbols_of_stored_words_are_known_with_and_without_bigrams(bigrams: list[list[int]]) -> None:
+    lexicon, pairs = Lexicon.of(WORDS), BigramLexicon.of(np.array(bigrams, np.int32).reshape(-1, 2))
+    given = np.array([False, False, False, True] if bigrams else [], np.bool_)
+    assert Vocabulary.stored(lexicon, pairs, given).symbols.tolist() == [False, False, False, True]
 
 
 def test_terms_that_are_taken_are_numbered_anew() -> None:

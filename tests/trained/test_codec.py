@@ -3,6 +3,8 @@ paths."""
 
 import json
 import shutil
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +21,7 @@ from tfcr import PRESETS, Embeddings, TfcrClassifier, TrainedModel
 from tfcr import load as load_estimator
 from tfcr.errors import ModelError, TfcrError
 from tfcr.text.documents import count_terms
-from tfcr.trained import packing
+from tfcr.trained import packing, rounding
 from tfcr.trained.codec import read_classes, write_classes
 from tfcr.trained.format import _digest
 
@@ -154,6 +156,17 @@ def fill_slots(name: str) -> Callable[[dict[str, Any]], None]:
     return lambda arrays: arrays[name].__setitem__(..., arrays[name][arrays[name] != 0].flat[0])
 
 
+def as_wider(name: str) -> Callable[[dict[str, Any]], None]:
+    """Give an array another type: twice as many bytes, or half as many."""
+    other = {1: "u4", 2: "u4", 4: "i8", 8: "u4"}
+    return lambda arrays: arrays.update({name: arrays[name].astype(other[arrays[name].itemsize])})
+
+
+def two_lists_for_a_divisor(arrays: dict[str, Any]) -> None:
+    for name in [name for name in arrays if name.startswith("pieces0.")]:
+        arrays[name.replace("pieces0", "pieces1")] = arrays[name]
+
+
 DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a bigram of other words": (put("bigrams", (0, 1), 10**6), "'bigrams' points outside of its words"),
     "a word number out of range": (put("words.slots", (slice(None), 0), 2**32 - 1), "'words.slots' holds numbers out"),
@@ -200,6 +213,25 @@ DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "pieces that are not UTF-8": (put("pieces0.names.text", 0, 255), "the strings 'pieces0.names' are not UTF-8"),
     "no pieces": (lambda a: a.pop("pieces1.names.offsets"), "the array 'pieces1.names.offsets' is missing"),
     "a piece's square below 0": (put("pieces0.weights", (0, 0), -1), "'pieces0.weights' holds a square below 0"),
+    "two lists of pieces for a divisor": (two_lists_for_a_divisor, "two lists of its pieces add to the same divisor"),
+    **{
+        f"{name} of another type": (as_wider(name), f"'{name}' is of type u?int(32|64)")
+        for name in (
+            "words.text",
+            "words.offsets",
+            "words.slots",
+            "bigrams",
+            "bigrams.slots",
+            "starts",
+            "outputs",
+            "entries.places",
+            "entries.groups",
+            "word_rows.groups",
+            "pieces0.groups",
+            "pieces0.names.text",
+            "pieces1.names.slots",
+        )
+    },
     "mixed types": (
         lambda a: a.update({"bigram_rows.values": a["bigram_rows.values"].astype(np.int8)}),
         "'bigram_rows.values' is of",
@@ -331,3 +363,52 @@ def test_classes_come_back_with_their_type(labels: list[Any]) -> None:
 def test_classes_that_cannot_be(kind: str, values: list[Any]) -> None:
     with pytest.raises(ModelError, match="its classes"):
         read_classes({"type": kind, "values": values})
+
+
+REWRITER = """
+import json, sys, warnings
+from pathlib import Path
+import numpy as np
+from tests.trained.test_codec import SCORED
+from tfcr import TrainedModel
+from tfcr.system import mapped_arrays
+from tfcr.trained.native_scores import NativeTable
+
+warnings.simplefilter("ignore")  # the numbers are random
+np.seterr(all="ignore")
+mapped_arrays.MAPPED_FROM = 0
+file = next(Path(sys.argv[1]).glob("table-*"))
+content = file.read_bytes()
+size = 8 + int.from_bytes(content[:8], "little")
+header = json.loads(content[8:size])
+places = {name: said["data_offsets"] for name, said in header.items() if name.endswith(sys.argv[2])}
+model = TrainedModel.load(sys.argv[1])
+counted = model.table.count(SCORED, model.tokenizer)
+for seed in range(5):
+    random = np.random.default_rng(seed)
+    with file.open("r+b") as changed:
+        for first, last in places.values():
+            changed.seek(size + first)
+            changed.write(random.bytes(last - first))
+    native = NativeTable(model.table)  # which remembers no unseen words of before
+    compiled = native.score_texts(SCORED, model.tokenizer)[0]
+    again = native.score_counted(counted)
+    plain = model.table.decision(counted)
+    if sys.argv[2] == ".values":
+        near = {"rtol": 1e-6, "atol": 1e-6 * np.abs(plain).max()}
+        np.testing.assert_allclose(compiled, plain, **near)
+        np.testing.assert_allclose(again, plain, **near)
+print("alive", len(places))
+"""
+
+
+@pytest.mark.parametrize(("names", "rounded"), [(".values", True), ("", True), ("", False)])
+def test_a_file_changed_in_place_is_never_read_out_of_bounds(
+    names: str, rounded: bool, saved: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounding, "ROUNDED_FROM", 0 if rounded else 1 << 30)
+    TrainedModel.load(saved["best"]).save(tmp_path / "model")
+    command = [sys.executable, "-c", REWRITER, str(tmp_path / "model"), names]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("alive")

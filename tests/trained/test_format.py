@@ -119,6 +119,18 @@ def test_overwriting_leaves_only_the_new_model(corpus: Corpus, vectors: Embeddin
     assert names == [".lock", "README.md", "config.json", "counts", "seen", "table"]
 
 
+def test_data_files_that_are_there_are_not_written_again(model: TfcrClassifier, tmp_path: Path) -> None:
+    model.save(tmp_path / "model")
+    before = {path.name: path.stat() for path in (tmp_path / "model").glob("*.safetensors")}
+    load(tmp_path / "model").save(tmp_path / "model", scores={"accuracy": 0.5})
+    after = {path.name: path.stat() for path in (tmp_path / "model").glob("*.safetensors")}
+    assert {name: status.st_ino for name, status in after.items()} == {name: one.st_ino for name, one in before.items()}
+    for name in before:
+        (tmp_path / "model" / name).write_bytes(b"damaged")
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").counts_ == model.counts_
+
+
 def test_a_folder_with_other_things_is_not_touched(model: TfcrClassifier, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("precious")
     with pytest.raises(ModelError, match="holds thesis.txt and no model; give a new or empty folder"):

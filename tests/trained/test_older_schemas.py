@@ -124,3 +124,21 @@ def test_pieces_that_cannot_be_are_refused(said: Any, message: str, tmp_path: Pa
     with pytest.raises(ModelError, match=message) as caught:
         TrainedModel.load(folder)
     check_message(caught.value)
+
+
+def test_two_lists_of_pieces_for_a_divisor_are_refused(tmp_path: Path) -> None:
+    folder = shutil.copytree(KEPT, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    config["pieces"] = [config["pieces"][0]] * 2
+    (folder / "config.json").write_text(json.dumps(config))
+    change_file(
+        folder,
+        "table",
+        change_arrays(
+            lambda a: a.update(
+                {name.replace("ces0", "ces1"): a[name] for name in list(a) if name.startswith("pieces0")}
+            )
+        ),
+    )
+    with pytest.raises(ModelError, match="two lists of its pieces add to the same divisor"):
+        TrainedModel.load(folder)

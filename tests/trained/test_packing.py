@@ -4,14 +4,17 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tfcr.errors import InputError
 from tfcr.features.blocks import AVERAGINGS
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
+from tfcr.trained import packing
 from tfcr.trained.packing import LooseTable, pack
 
 
@@ -67,3 +70,16 @@ def test_any_packed_table_scores_as_the_formula_says(
     near = {"rtol": 1e-6, "atol": 1e-6 * max(1, abs(expected).max())}
     np.testing.assert_allclose(table.decision(documents), expected, **near)
     np.testing.assert_allclose(table.native.score_counted(documents), expected, **near)
+
+
+def test_more_divisors_than_can_be_numbered_are_refused() -> None:
+    n_groups = packing.MOST_GROUPS + 1
+    numbers: Any = np.arange(n_groups)
+    scores = sp.csr_array((np.ones(1, np.float32), ([0], [n_groups - 1])), (2, n_groups))
+    frequencies = np.ones(2, np.float32)
+    loose = LooseTable(
+        Vocabulary(["a", "b"]), scores, numbers, numbers, scores, ("weights",) * n_groups,
+        np.ones(n_groups, np.float32), frequencies, np.zeros(n_groups),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="found 65,537 divisors.*expected at most 65,536"):
+        pack(loose)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import random_corpus, random_vectors
-from tfcr import TfcrClassifier, load
+from tfcr import TfcrClassifier, TrainedModel, load
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.trained import packing, rounding
 from tfcr.trained.rounding import LARGEST, PER_OCTAVE, round_table
@@ -101,3 +101,16 @@ def test_a_fitted_model_is_what_is_saved(tmp_path: Path, monkeypatch: pytest.Mon
     assert again.top_words(3) == model.top_words(3)
     copied = pickle.loads(pickle.dumps(again))
     np.testing.assert_array_equal(copied.decision_function(UNSEEN), model.decision_function(UNSEEN))
+
+
+def test_an_older_large_model_keeps_its_scores_until_it_is_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = TrainedModel.load(Path(__file__).parents[1] / "models" / "schema-4")
+    before = older.score_texts(UNSEEN).scores
+    monkeypatch.setattr(rounding, "ROUNDED_FROM", 0)
+    older.save(tmp_path / "model")
+    saved = TrainedModel.load(tmp_path / "model").score_texts(UNSEEN).scores
+    np.testing.assert_array_equal(older.score_texts(UNSEEN).scores, before)
+    np.testing.assert_array_equal(older.rounded().score_texts(UNSEEN).scores, saved)
+    assert 0 < np.abs(saved - before).max() < 0.05 * before.std()

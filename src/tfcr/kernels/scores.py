@@ -14,6 +14,13 @@ ENTRY, VALUE = 0, 1  # columns of places
 
 
 @inlined
+def scale_of(code: Any, scales: NDArray[np.float32]) -> Any:
+    """Return the scale with this number; the nearest there is, if a program has changed the file that holds it."""
+    number: Any = np.int64(code)
+    return scales[min(max(number, 0), len(scales) - 1)]
+
+
+@inlined
 def add_values(times: Any, values: NDArray[Any], sums: NDArray[np.float64]) -> None:
     """Add a multiple of values to sums."""
     for column in range(len(values)):
@@ -41,7 +48,7 @@ def add_row(
         times = sublinear_count if sublinear[group] else count
         totals[group] += (times * times if sublinear[group] else times) * weights[row, number]
         size = starts[group + 1] - starts[group]
-        scaled = times * scales[group, np.int64(values[row, place])]
+        scaled = times * scale_of(values[row, place], scales[group])
         add_values(scaled, values[row, place + 1 : place + 1 + size], sums[starts[group] : starts[group + 1]])
         place += 1 + size
 
@@ -139,7 +146,7 @@ def score_documents(
                     times = root if sublinear[group] else count
                     totals[group] += (times * times if sublinear[group] else times) * entry_weights[entry]
                     here = sums[starts[group] : starts[group + 1]]
-                    scaled = times * scales[group, np.int64(entry_values[value])]
+                    scaled = times * scale_of(entry_values[value], scales[group])
                     add_values(scaled, entry_values[value + 1 : value + 1 + len(here)], here)
                     value += np.int64(1 + len(here))
         decisions[document] = intercepts
@@ -180,7 +187,7 @@ def add_pieces(
         total = 0.0
         for place in range(piece_starts[word], piece_starts[word + 1]):
             piece = pieces[place]
-            scale = np.float64(scales[np.int64(values[piece, 0])])
+            scale = np.float64(scale_of(values[piece, 0], scales))
             total += weights[piece, 0]
             for column in range(len(sums)):
                 sums[column] += scale * values[piece, column + 1]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.errors import DamagedError
+from tfcr.errors import DamagedError, InputError
 from tfcr.system.lazy import lazy_module
 from tfcr.system.packed_strings import decode_words, encode_words
 
@@ -82,6 +82,17 @@ def get_indices(arrays: ReadArrays, name: str, size: int, below: int) -> NDArray
     if size and (array.min() < 0 or array.max() >= below):
         raise DamagedError(f"the array {name!r} holds indices out of range; expected 0 to {below - 1}")
     return array
+
+
+def narrowed(numbers: NDArray[Any], dtype: type[Any], what: str) -> NDArray[Any]:
+    """Return whole numbers as a smaller type; raise InputError if one does not fit, sooner than store another one."""
+    most = np.iinfo(dtype).max
+    if int(numbers.max(initial=0)) > most:
+        raise InputError(
+            f"found {what} up to number {int(numbers.max()):,}; expected at most {most:,}, the largest that a model "
+            "holds: train with fewer classes, or with a larger min_count"
+        )
+    return numbers.astype(dtype)
 
 
 def write_strings(name: str, strings: Sequence[str]) -> Arrays:

@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -54,9 +55,17 @@ def kernel_cache() -> Path | None:
 
 
 def kernels_are_cached(name: str) -> bool:
-    """Return whether compiled code of a kernel is in the cache; it may be out of date."""
-    folder = _cache_root() / "kernels"
-    return next(folder.rglob(f"*.{name}-*.nbi"), None) is not None
+    """Return whether compiled code of a kernel is in a cache that is used; it may be out of date.
+
+    The answer is remembered: looking through the cache takes longer than scoring a short text.
+    """
+    return _are_cached(_cache_root() / "kernels", name)
+
+
+@cache
+def _are_cached(folder: Path, name: str) -> bool:
+    has_some = next(folder.rglob(f"*.{name}-*.nbi"), None) is not None
+    return has_some and kernel_cache() is not None  # what cannot be written to is not read either
 
 
 def data_folders() -> list[Path]:

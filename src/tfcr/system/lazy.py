@@ -11,7 +11,9 @@ Where a module needs it for training only::
 Such a module postpones its annotations (``from __future__ import annotations``), or they would import it at once.
 """
 
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -34,3 +36,9 @@ def lazy_module(name: str) -> Any:
     '0123456789'
     """
     return _LazyModule(name)
+
+
+@cache
+def native_is_available() -> bool:
+    """Return whether compiled code can be loaded; models predict without numba too, by numpy."""
+    return find_spec("numba") is not None

@@ -7,6 +7,8 @@ the arrays. The library reads them into memory; here they are views of the file,
 import math
 import mmap
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +24,29 @@ _TYPES = {
 }  # fmt: skip
 _SIZE = 8  # bytes of the header's size
 
+MAPPED_FROM = 1 << 20
+"""Bytes from which on a file is mapped; reading a smaller one costs little."""
+
 
 def map_file(path: Path, name: str) -> memoryview:
-    """Return the content of a file, mapped; raise OSError if it is none, or larger than this row of LIMITS."""
+    """Return the content of a file, mapped if it is large; raise OSError if it is none, or larger than LIMITS[name].
+
+    A file that is mapped must not be changed: the content would change with it, and end with the process if it is cut.
+    """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         check_size(path, size, name)
-        if not size:  # which cannot be mapped
-            return memoryview(b"")
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        if size >= max(1, MAPPED_FROM):  # an empty file cannot be mapped
+            with suppress(OSError):  # some network and container file systems cannot map files
+                return memoryview(_mapped(file.fileno()))
+        return memoryview(file.read(size))
+
+
+def _mapped(handle: int) -> mmap.mmap:
+    """Map a file, without keeping it open where Python can: a process may have few files open."""
+    if sys.version_info >= (3, 13) and sys.platform != "win32":
+        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ, trackfd=False)
+    return mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
 
 
 def arrays_of(content: memoryview) -> dict[str, NDArray[Any]]:
@@ -52,6 +68,8 @@ def arrays_of(content: memoryview) -> dict[str, NDArray[Any]]:
         if first != end:
             raise DamagedError("its arrays overlap, or leave a gap")
         end = last
+    if end != len(body):
+        raise DamagedError(f"it has {len(body) - end} bytes after its last array")
     return {
         name: np.frombuffer(body[first:last], kind).reshape(shape)
         for name, (kind, shape, first, last) in places.items()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tfcr.errors import InputError
 from tfcr.kernels.actions import UNKNOWN_SYMBOL, UNKNOWN_WORD
-from tfcr.system.lazy import lazy_module
+from tfcr.system.lazy import lazy_module, native_is_available
 from tfcr.text.terms import skipped_in_bigrams
 from tfcr.text.tokenizers import (
     DEFAULT_TOKENIZER,
@@ -183,7 +183,7 @@ def worth_native_code(tokenizer: AnyTokenizer, texts: Sequence[str], *, ready: b
     """Return whether compiled code knows the tokeniser, and is `ready` or has enough text to be loaded for."""
     if not isinstance(tokenizer, Tokenizer) or tokenizer.table is None:
         return False
-    return ready or sum(map(len, texts)) >= MIN_NATIVE_CHARACTERS
+    return ready or (sum(map(len, texts)) >= MIN_NATIVE_CHARACTERS and native_is_available())
 
 
 # words alone -------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.system.array_codec import narrowed
 from tfcr.system.packed_strings import encode_words
 
 MARGIN = 8
@@ -70,7 +71,8 @@ class Lexicon:
         """Make it from a list of words, which keep their numbers."""
         text, offsets = encode_words(words)
         arena = np.concatenate([text, np.zeros(MARGIN, np.uint8)])
-        return cls(arena, offsets.astype(np.uint32), _fill_slots(arena, offsets)).frozen()
+        narrow = narrowed(offsets, np.uint32, "the bytes of its words")
+        return cls(arena, narrow, _fill_slots(arena, offsets)).frozen()
 
     def frozen(self) -> "Lexicon":
         """Return it with arrays that cannot be written to: compiled code knows no others here."""

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.errors import look_up
-from tfcr.system.lazy import lazy_module
+from tfcr.system.lazy import lazy_module, native_is_available
 from tfcr.system.packed_strings import PackedWords
 from tfcr.text.lexicon import Lexicon
 
@@ -170,7 +170,7 @@ class Pieces:
 
     def cut(self, words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the numbers of the pieces of all words, one word after the other, and where each word's start."""
-        if len(words) >= MIN_NATIVE_WORDS:
+        if len(words) >= MIN_NATIVE_WORDS and native_is_available():
             from tfcr.text.native_pieces import cut_words  # noqa: PLC0415 - numba loads slowly
 
             return cut_words(words, self)
@@ -225,7 +225,7 @@ def find_ngrams(
     >>> find_ngrams(["so", "go"], np.array([1, 2]), 3, "ngrams").names
     ['o ']
     """
-    if len(words) >= MIN_NATIVE_WORDS:
+    if len(words) >= MIN_NATIVE_WORDS and native_is_available():
         from tfcr.text.native_pieces import find_frequent  # noqa: PLC0415 - numba loads slowly
 
         return Pieces(find_frequent(words, document_frequencies, at_least, segmentation), segmentation)

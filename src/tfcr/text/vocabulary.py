@@ -59,9 +59,14 @@ class Vocabulary:
 
     @classmethod
     def stored(cls, lexicon: Lexicon, bigrams: BigramLexicon, symbols: NDArray[np.bool_]) -> "Vocabulary":
-        """Return the terms of look-up tables, and which words are symbols; nothing is decoded."""
+        """Return the terms of look-up tables, and which words are symbols; nothing is decoded.
+
+        Without bigrams `symbols` is empty, and the words are looked at when it is asked for.
+        """
         vocabulary = cls(PackedWords(lexicon.arena, lexicon.offsets), bigrams.bigrams)
-        vocabulary.__dict__.update(lexicon=lexicon, bigram_lexicon=bigrams, symbols=symbols)
+        vocabulary.__dict__.update(lexicon=lexicon, bigram_lexicon=bigrams)
+        if len(bigrams):
+            vocabulary.__dict__["symbols"] = symbols
         return vocabulary
 
     def __len__(self) -> int:

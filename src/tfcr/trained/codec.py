@@ -37,6 +37,9 @@ SMALLEST = 1e-36
 _PIECES = "pieces{}"
 """What the names of a piece table's arrays begin with."""
 
+_MAPPED = (".text", ".weights", ".values", "deviations")
+"""Arrays that stay in the file: large ones, whose numbers are no indices. (Those of scales are bounded in use.)"""
+
 _LABEL_KINDS: dict[str, tuple[tuple[type, ...], Any]] = {
     "text": ((str,), str),
     "integer": ((int,), np.int64),
@@ -114,10 +117,12 @@ def describe_pieces(table: WordTable) -> list[dict[str, Any]]:
 def read_table(
     arrays: Arrays, averagings: tuple[str, ...], n_outputs: int, pieces: Sequence[Mapping[str, Any]] = ()
 ) -> WordTable:
-    """Return the word table of some arrays; every number that will be used as an index is checked.
+    """Return the word table of some arrays; every number that will be used as an index is copied, then checked.
 
-    `pieces` is what `describe_pieces` gave.
+    What stays mapped may change after the checks, if a program writes to the file: scores would be wrong, but nothing
+    outside of the arrays is read. `pieces` is what `describe_pieces` gave.
     """
+    arrays = {name: array if name.endswith(_MAPPED) else array.copy() for name, array in arrays.items()}
     if not averagings or not set(averagings) <= set(AVERAGINGS):
         raise ModelError(f"it averages by {', '.join(map(str, averagings))}; expected {', '.join(AVERAGINGS)}")
     vocabulary = _read_vocabulary(arrays)
@@ -126,6 +131,9 @@ def read_table(
     kind = "i" if get_array(arrays, "word_rows.values", "if", (None, None)).dtype == np.int8 else "f"
     checks = _Checks(arrays, columns, is_norm, kind)
     n_words, n_bigrams = vocabulary.n_words, len(vocabulary.bigrams)
+    piece_tables = tuple(_read_pieces(number, said, checks) for number, said in enumerate(pieces))
+    if len({some.group for some in piece_tables}) < len(piece_tables):
+        raise ModelError("two lists of its pieces add to the same divisor")
     return WordTable(
         vocabulary=vocabulary,
         words=checks.rows("word_rows", n_words),
@@ -138,7 +146,7 @@ def read_table(
         typical=get_numbers(arrays, "typical", np.float32, (len(averagings),)),
         deviations=_finite(arrays, "deviations", (len(vocabulary),), least=0),
         intercepts=get_numbers(arrays, "intercepts", np.float64, (n_outputs,)),
-        pieces=tuple(_read_pieces(number, said, checks) for number, said in enumerate(pieces)),
+        pieces=piece_tables,
     )
 
 
@@ -155,7 +163,8 @@ class _ColumnArrays(NamedTuple):
 
 
 def _read_columns(arrays: Arrays, n_groups: int, n_outputs: int) -> _ColumnArrays:
-    n_columns = len(get_array(arrays, "outputs", "i", (None,)))
+    n_columns = len(_exactly(arrays, "outputs", np.int32, (None,)))
+    _exactly(arrays, "starts", np.int32, (n_groups + 1,))
     if not 0 < n_columns <= n_outputs * n_groups:
         raise ModelError(f"it has {n_columns} columns; expected at most one per output and divisor")
     outputs = get_indices(arrays, "outputs", n_columns, n_outputs).astype(np.int32, copy=False)
@@ -183,7 +192,7 @@ class _Checks(NamedTuple):
     def rows(self, name: str, n_rows: int) -> Rows:
         """Return rows of which each has a stretch for the same groups."""
         arrays, widths = self.arrays, self.columns.widths
-        size = len(get_array(arrays, f"{name}.groups", "i", (None,)))
+        size = len(_exactly(arrays, f"{name}.groups", np.int32, (None,)))
         groups = get_indices(arrays, f"{name}.groups", size, len(widths)).astype(np.int32, copy=False)
         if len(np.unique(groups)) < size:
             raise ModelError(f"the array '{name}.groups' names a group twice")
@@ -197,7 +206,7 @@ class _Checks(NamedTuple):
     def entries(self, name: str, n_terms: int) -> Entries:
         """Return single stretches."""
         arrays = self.arrays
-        size = len(get_array(arrays, f"{name}.groups", "iu", (None,)))
+        size = len(_exactly(arrays, f"{name}.groups", np.uint16, (None,)))
         groups = get_indices(arrays, f"{name}.groups", size, len(self.is_norm)).astype(np.uint16, copy=False)
         weights = _finite(arrays, f"{name}.weights", (size,), np.float32)
         self._check_weights(f"{name}.weights", weights, groups)
@@ -206,7 +215,7 @@ class _Checks(NamedTuple):
         values = self._values(f"{name}.values", (n_values,))
         starts = np.concatenate([np.zeros(1, np.int64), ends])
         self._check_codes(f"{name}.values", values[starts[:-1]])
-        places = get_array(arrays, f"{name}.places", "iu", (None, 2))
+        places = _exactly(arrays, f"{name}.places", np.uint32, (None, 2))
         firsts = places[:, ENTRY].astype(np.int64)
         rise = len(places) and firsts[0] == 0 and firsts[-1] == size and (np.diff(firsts) >= 0).all()
         if not rise or len(places) > n_terms + 1 or (starts[firsts] != places[:, VALUE]).any():
@@ -214,15 +223,12 @@ class _Checks(NamedTuple):
         repeated = np.diff(np.repeat(np.arange(len(firsts) - 1), np.diff(firsts)) * len(self.is_norm) + groups) <= 0
         if repeated.any():
             raise DamagedError(f"the array '{name}.groups' does not rise within each term")
-        return Entries(places.astype(np.uint32, copy=False), groups, weights, values)
+        return Entries(places, groups, weights, values)
 
     def _values(self, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
         if self.kind == "f":
             return _finite(self.arrays, name, shape, np.float32)
-        values = get_array(self.arrays, name, "i", shape)
-        if values.dtype != np.int8:
-            raise DamagedError(f"the array {name!r} is of type {values.dtype}; expected int8")
-        return values
+        return _exactly(self.arrays, name, np.int8, shape)
 
     def _check_codes(self, name: str, codes: NDArray[Any]) -> None:
         """Refuse what would be read as a scale that is not there."""
@@ -236,6 +242,14 @@ class _Checks(NamedTuple):
             raise DamagedError(f"the array {name!r} holds a square below 0, or a number below {SMALLEST:g}")
 
 
+def _exactly(arrays: Arrays, name: str, dtype: type[np.integer[Any]], shape: tuple[int | None, ...]) -> NDArray[Any]:
+    """Return an array of this type; whole numbers of another would be others after a conversion."""
+    array = get_array(arrays, name, "iu", shape)
+    if array.dtype != dtype:
+        raise DamagedError(f"the array {name!r} is of type {array.dtype}; expected {np.dtype(dtype)}")
+    return array
+
+
 def _finite(
     arrays: Arrays, name: str, shape: tuple[int | None, ...], dtype: Any = None, least: float = -LARGEST
 ) -> NDArray[Any]:
@@ -246,19 +260,20 @@ def _finite(
 
 def _read_vocabulary(arrays: Arrays) -> Vocabulary:
     lexicon = _read_lexicon(arrays, "words")
-    bigrams = get_array(arrays, "bigrams", "i", (None, 2)).astype(np.int32, copy=False)
+    bigrams = _exactly(arrays, "bigrams", np.int32, (None, 2))
     if len(bigrams) and (bigrams.min() < 0 or bigrams.max() >= len(lexicon)):
         raise ModelError("the array 'bigrams' points outside of its words")
-    symbols = get_array(arrays, "words.symbols", "b", (len(lexicon) if len(bigrams) else 0,))
-    slots = get_array(arrays, "bigrams.slots", "u", (None,))
+    symbols = get_array(arrays, "words.symbols", "b", (len(lexicon) if len(bigrams) else 0,)).view(np.uint8) != 0
+    slots = _exactly(arrays, "bigrams.slots", np.uint32, (None,))
     taken = slots[slots != 0] & np.uint32((1 << number_bits(len(bigrams))) - 1)
     _check_slots("bigrams.slots", slots, taken, len(bigrams))
-    return Vocabulary.stored(lexicon, BigramLexicon(bigrams, slots.astype(np.uint32, copy=False)).frozen(), symbols)
+    return Vocabulary.stored(lexicon, BigramLexicon(bigrams, slots).frozen(), symbols)
 
 
 def _read_lexicon(arrays: Arrays, name: str) -> Lexicon:
     """Return a list of words and its hash table; one that lies finds fewer words, and nothing outside of the list."""
-    text = get_array(arrays, f"{name}.text", "u", (None,))
+    text = _exactly(arrays, f"{name}.text", np.uint8, (None,))
+    _exactly(arrays, f"{name}.offsets", np.uint32, (None,))
     end = len(text) - MARGIN
     offsets = get_bounds(arrays, f"{name}.offsets", None, end)
     try:
@@ -267,10 +282,10 @@ def _read_lexicon(arrays: Arrays, name: str) -> Lexicon:
         raise DamagedError(f"the strings {name!r} are not UTF-8") from None
     if text[end:].any() or (text[offsets[:-1]] & 0xC0 == 0x80).any():  # a word may not begin within a character
         raise DamagedError(f"the strings {name!r} are not UTF-8")
-    slots = get_array(arrays, f"{name}.slots", "u", (None, 2))
+    slots = _exactly(arrays, f"{name}.slots", np.uint64, (None, 2))
     taken = slots[:, 0][slots[:, 0] != 0] & np.uint64(0xFFFFFFFF)
     _check_slots(f"{name}.slots", slots, taken, len(offsets) - 1)
-    return Lexicon(text.astype(np.uint8, copy=False), offsets.astype(np.uint32, copy=False), slots).frozen()
+    return Lexicon(text, offsets.astype(np.uint32, copy=False), slots).frozen()
 
 
 def _check_slots(name: str, slots: NDArray[Any], taken: NDArray[Any], size: int) -> None:

@@ -63,7 +63,8 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
         with locked(folder / LOCK):
             before = _listed_files(folder)
             for name, content in contents.items():
-                write_file(folder / files[name], content)
+                if not _is_data(folder / files[name]):  # Windows would not let go of one that is mapped
+                    write_file(folder / files[name], content)
             write_file(folder / CONFIG, written_config)
             _keep_foreign_card(folder)
             write_file(folder / CARD, _sealed_card(card))

@@ -117,12 +117,23 @@ class TrainedModel:
         """Return the class counts of the training texts, which a loaded model reads now; None if they were not kept."""
         return self.counts.read() if isinstance(self.counts, StoredCounts) else self.counts
 
-    def _written_counts(self) -> Arrays | None:
+    def _kept_counts(self) -> Arrays | None:
         """Return the class counts as they are written; those of a loaded model of this schema as they were found."""
-        if isinstance(self.counts, StoredCounts) and not self.counts.is_older:
-            return self.counts.arrays()
+        if isinstance(self.counts, StoredCounts):
+            found = self.counts.arrays()
+            if found is None:
+                raise _gone(self.counts.folder / self.counts.file, "class counts", "counts=False")
+            if not self.counts.is_older:
+                return found
         counts = self.class_counts()
         return None if counts is None else write_counts(counts)
+
+    def _kept_texts(self) -> TrainingTexts | None:
+        """Return the hashes of the training texts as they are written."""
+        found = self.training_texts()
+        if found is None and isinstance(self.seen, StoredTexts):
+            raise _gone(self.seen.folder / self.seen.file, "hashes of training texts", "hashes=False")
+        return found
 
     def rounded(self) -> "TrainedModel":
         """Return the model as `save` writes it: the values of a large table are rounded to 8 bits."""
@@ -154,9 +165,14 @@ class TrainedModel:
             How the model scored, for its card; by default what it has.
         hashes
             Whether to keep the hashes of the training texts. Who has them can check whether a text was among these.
+
+        Raises
+        ------
+        ModelError
+            If it cannot be written; or if it was loaded, and its folder no longer has the counts or hashes to keep.
         """
-        seen = self.training_texts() if hashes else None
-        kept = self._written_counts() if counts else None
+        seen = self._kept_texts() if hashes else None
+        kept = self._kept_counts() if counts else None
         table = round_table(self.table)
         config = {
             "settings": self.settings,
@@ -205,10 +221,11 @@ class TrainedModel:
                 f"{folder} is damaged: its config lacks or misstates {in_one_line(error)}; save the model again"
             ) from None
         files, is_older = config["files"], config["schema"] < SCHEMA
+        there = Path(os.path.realpath(folder))  # found later too, from another working directory
         return replace(
             model,
-            counts=StoredCounts(folder, files["counts"], model.classes, is_older) if "counts" in files else None,
-            seen=StoredTexts(folder, files["seen"]) if "seen" in files else None,
+            counts=StoredCounts(there, files["counts"], model.classes, is_older) if "counts" in files else None,
+            seen=StoredTexts(there, files["seen"]) if "seen" in files else None,
         )
 
 
@@ -235,6 +252,14 @@ class StoredCounts:
             return read_data(self.folder, self.file)
         except FileNotFoundError:
             return None
+
+
+def _gone(file: Path, what: str, left_out: str) -> ModelError:
+    """Return the error of a save that would silently lose what the loaded model had."""
+    return ModelError(
+        f"found no {file}, which held the {what} of the model when it was loaded; expected its folder unchanged; "
+        f"load the model again, or save it without them: save(path, {left_out})"
+    )
 
 
 def _read_model(config: dict[str, Any], data: dict[str, Arrays], tokenizer: AnyTokenizer | None) -> TrainedModel:

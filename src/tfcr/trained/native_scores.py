@@ -8,12 +8,14 @@ costs no more than its part of a batch.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.features.blocks import AVERAGINGS
+from tfcr.system.hardware import n_threads
 from tfcr.system.native import add_pieces, in_threads, score_documents
 from tfcr.system.packed_strings import encode_words
 from tfcr.text.documents import CountedDocuments
@@ -71,7 +73,7 @@ class NativeTable:
                 start += size
 
         each_part(make, score, len(texts), threads)
-        self._idle += [(tokenizer.name, scorer) for scorer in scorers]  # not after an error
+        self._keep_idle([(tokenizer.name, scorer) for scorer in scorers])  # not after an error
         self.is_ready = True
         return decisions, unknown
 
@@ -113,11 +115,17 @@ class NativeTable:
 
     def _take_scorer(self, tokenizer: Tokenizer) -> "_Scorer":
         """Return one that no other thread uses: an idle one of that tokeniser, or a new one."""
-        while self._idle:
-            name, scorer = self._idle.pop()
-            if name == tokenizer.name:
-                return scorer
+        with suppress(IndexError):  # other threads take them too
+            while True:
+                name, scorer = self._idle.pop()
+                if name == tokenizer.name:
+                    return scorer
         return _Scorer(self, tokenizer)
+
+    def _keep_idle(self, scorers: list[tuple[str, "_Scorer"]]) -> None:
+        """Keep scorers for the next texts, as many as may work at once: each remembers unseen words."""
+        self._idle += scorers
+        del self._idle[: -n_threads()]
 
 
 class _Scorer:

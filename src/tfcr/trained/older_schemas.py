@@ -52,6 +52,7 @@ def upgraded_config(config: dict[str, Any]) -> dict[str, Any]:
 
 def read_older_table(arrays: Arrays, config: Mapping[str, Any], n_outputs: int) -> WordTable:
     """Return the word table of a model of schema 1 to 4."""
+    arrays = {name: array.copy() for name, array in arrays.items()}  # what is checked cannot change afterwards
     if config["schema"] < 3:
         arrays = upgrade_table(arrays, config.get("pairs", 0))
     return pack(read_loose_table(arrays, tuple(config["averagings"]), n_outputs, config.get("pieces", ())))
@@ -116,6 +117,8 @@ def _check_divisors(table: LooseTable) -> None:
     numbers, sizes = table.divisor_weights.data, np.abs(table.divisor_weights.data)
     if any(((some.divisor_weights > 0) & (some.divisor_weights < SMALLEST)).any() for some in table.pieces):
         raise DamagedError(f"the squares of its pieces hold a number below {SMALLEST:g}")
+    if len({some.divisor for some in table.pieces}) < len(table.pieces):
+        raise ModelError("two lists of its pieces add to the same divisor")
     if any(not np.isin(table.divisors[some.columns], some.divisor).all() for some in table.pieces):
         raise ModelError("its pieces add to columns of another divisor")
     if (numbers[is_norm[table.divisor_weights.indices]] < 0).any() or ((sizes > 0) & (sizes < SMALLEST)).any():

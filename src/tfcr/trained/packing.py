@@ -10,12 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tfcr.errors import InputError
+from tfcr.system.array_codec import narrowed
 from tfcr.text.pieces import Pieces
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.word_table import Entries, PieceTable, Rows, WordTable
 
 MOSTLY = 0.6
 """Fraction of words, or bigrams, that add to a group from which on all of them get a stretch for it."""
+
+MOST_GROUPS = 1 << 16
+"""The number of an entry's group has 16 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +86,18 @@ class LooseTable:
     pieces: tuple[LoosePieces, ...] = ()
 
 
+def check_groups(n_groups: int) -> None:
+    """Raise InputError if there are more divisors than a table can number."""
+    if n_groups > MOST_GROUPS:
+        raise InputError(
+            f"found {n_groups:,} divisors, one for each class and block; expected at most {MOST_GROUPS:,}: train with "
+            "fewer classes, or with averaging='length', where all blocks have the same divisor"
+        )
+
+
 def pack(loose: LooseTable) -> WordTable:
     """Return a table whose terms and columns are in order: common terms first, columns by group."""
+    check_groups(len(loose.averagings))
     order = np.lexsort((-loose.frequencies, loose.vocabulary.section_of_terms()))
     columns = _Columns.of(loose, order)
     vocabulary = loose.vocabulary.take(order)
@@ -159,7 +174,7 @@ class _Columns(NamedTuple):
         terms, groups = np.nonzero(used)
         n_terms = int(terms[-1]) + 1 if len(terms) else 0
         sizes = 1 + np.diff(self.starts)[groups]
-        places = np.cumsum(sizes) - sizes
+        starts = np.cumsum(sizes) - sizes
         values, weights = np.zeros(int(sizes.sum()), np.float32), np.zeros(len(terms), np.float32)
         number_of = np.full(len(used), -1)
         for group in np.unique(groups).tolist():
@@ -168,13 +183,14 @@ class _Columns(NamedTuple):
             number_of[terms[own]] = own
             of_terms, columns, found = _entries_of(self.scores, self.starts[group], self.starts[group + 1])
             here = number_of[of_terms] >= 0
-            values[places[number_of[of_terms[here]]] + 1 + columns[here]] = found[here]
+            values[starts[number_of[of_terms[here]]] + 1 + columns[here]] = found[here]
             of_terms, _, found = _entries_of(self.weights, group, group + 1)
             here = number_of[of_terms] >= 0
             weights[number_of[of_terms[here]]] = found[here]
         firsts = np.searchsorted(terms, np.arange(n_terms + 1))
-        of_terms = np.stack([firsts, np.append(places, len(values))[firsts]], axis=1)
-        return Entries(of_terms.astype(np.uint32), groups.astype(np.uint16), weights, values)
+        of_terms = np.stack([firsts, np.append(starts, len(values))[firsts]], axis=1)
+        places = narrowed(of_terms, np.uint32, "values of single terms and groups")
+        return Entries(places, groups.astype(np.uint16), weights, values)
 
 
 def _ordered(matrix: sp.csr_array, terms: NDArray[np.int64], columns: NDArray[np.int64] | None) -> sp.csc_array:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from tfcr.features.blocks import AVERAGINGS
 from tfcr.system.files import kernels_are_cached
-from tfcr.system.lazy import lazy_module
+from tfcr.system.lazy import lazy_module, native_is_available
 from tfcr.text.documents import MIN_NATIVE_CHARACTERS, CountedDocuments, check_texts, worth_native_code
 from tfcr.text.pieces import Pieces
 from tfcr.text.terms import Batch, find_terms
@@ -213,7 +213,7 @@ class WordTable:
 
     def decision(self, documents: CountedDocuments, threads: int | None = None) -> NDArray[np.float64]:
         """Return the scores of documents counted over `vocabulary`, unseen words or not; (n_documents, n_outputs)."""
-        if documents.matrix.nnz >= MIN_NATIVE_ENTRIES:
+        if documents.matrix.nnz >= MIN_NATIVE_ENTRIES and native_is_available():
             return self.native.score_counted(documents, threads)
         return self.score_batch(batch_of(documents), self.unseen_rows(documents.vocabulary.unseen))
 
@@ -236,7 +236,8 @@ class WordTable:
         """
         if "_native" in self.__dict__ and self.native.is_ready:
             return True
-        return self.__dict__.get("_scored", 0) >= MIN_NATIVE_CHARACTERS // 2 and kernels_are_cached("score_documents")
+        has_paid = self.__dict__.get("_scored", 0) >= MIN_NATIVE_CHARACTERS // 2
+        return has_paid and native_is_available() and kernels_are_cached("score_documents")
 
     def contributions(self, batch: Batch, unseen: Rows) -> NDArray[np.float64]:
         """Return what each term of one document adds to each score.
@@ -469,8 +470,8 @@ class WordTable:
             weights = np.where(is_sublinear, times * times, times) * rows.weights[numbers]
             slices = self._slices_of(rows)
             if rows is not unseen:
-                codes = values[:, [stretch.start - 1 for _, stretch, _ in slices]].astype(np.int64)
-                times = times * self.scales[rows.groups, codes]
+                codes = values[:, [stretch.start - 1 for _, stretch, _ in slices]]
+                times = times * self._scales_of(rows.groups, codes)
             yield _Part(at, rows.groups, slices, times, values, weights)
 
     def _slices_of(self, rows: Rows) -> list[tuple[int, slice, slice]]:
@@ -506,8 +507,7 @@ class WordTable:
         roots = np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
         is_sublinear = self.sublinear[of_group]
         times = np.where(is_sublinear, roots, counts)
-        codes = self.entries.values[stretches].astype(np.int64)
-        scaled = times * self.scales[of_group, codes]
+        scaled = times * self._scales_of(of_group, self.entries.values[stretches])
         weights = self.entries.weights[entries] * np.where(is_sublinear, times * times, times)
         if self._narrow:
             columns, values = self.starts[of_group], self.entries.values[stretches + 1] * scaled
@@ -548,8 +548,10 @@ class WordTable:
         """Whether all groups with entries have one column, as those of blocks that only their class sees."""
         return bool((self.widths[np.unique(self.entries.groups)] == 1).all())
 
-    def _scales_of(self, group: int, codes: Values) -> NDArray[np.float32]:
-        return np.asarray(self.scales[group][codes.astype(np.int64)])
+    def _scales_of(self, groups: int | NDArray[Any], codes: Values) -> NDArray[np.float32]:
+        """Return the scales with these numbers; as in `kernels.scores.scale_of`, the nearest there is."""
+        numbers = np.minimum(np.maximum(codes.astype(np.int64), 0), self.scales.shape[1] - 1)
+        return np.asarray(self.scales[groups, numbers])
 
 
 class _Part(NamedTuple):
