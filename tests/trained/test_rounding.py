@@ -113,4 +113,4 @@ def test_an_older_large_model_keeps_its_scores_until_it_is_saved(
     saved = TrainedModel.load(tmp_path / "model").score_texts(UNSEEN).scores
     np.testing.assert_array_equal(older.score_texts(UNSEEN).scores, before)
     np.testing.assert_array_equal(older.rounded().score_texts(UNSEEN).scores, saved)
-    assert 0 < np.abs(saved - before).max() < 0.05 * before.std()
+    assert 0 < np.abs(saved - before).mean() < 0.01 * before.std()
