@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.features.blocks import AVERAGINGS
+from tfcr.kernels.layout import ENTRY, VALUE
 from tfcr.system.files import kernels_are_cached
 from tfcr.system.lazy import lazy_module, native_is_available
 from tfcr.text.documents import MIN_NATIVE_CHARACTERS, CountedDocuments, check_texts, worth_native_code
@@ -56,8 +57,6 @@ CHUNK_ENTRIES = 1 << 16
 """Counts that numpy scores together."""
 CHUNK_BYTES = 1 << 26
 """About how much memory the columns of some documents may take."""
-
-ENTRY, VALUE = 0, 1  # columns of places
 
 Values = NDArray[Any]
 """int8 or float32."""
@@ -452,7 +451,7 @@ class WordTable:
     def _parts(self, batch: Batch, unseen: Rows) -> Iterator[_Part]:
         """Yield what words, bigrams and unseen words of documents add to the groups that they have rows for."""
         counts = batch.counts.astype(np.float64)
-        roots = np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
+        roots = _sublinear(counts)
         last = 0
         for rows, size in (
             (self.words, self.vocabulary.n_words),
@@ -504,7 +503,7 @@ class WordTable:
         of_group = groups[entries].astype(np.int64)
         stretches = self._places_of(entries, terms, sizes, of_group)
         counts = batch.counts[terms_of_entries].astype(np.float64)
-        roots = np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
+        roots = _sublinear(counts)
         is_sublinear = self.sublinear[of_group]
         times = np.where(is_sublinear, roots, counts)
         scaled = times * self._scales_of(of_group, self.entries.values[stretches])
@@ -590,6 +589,11 @@ def batch_of(documents: CountedDocuments) -> Batch:
     """Return counted documents as plain arrays."""
     matrix = documents.matrix
     return Batch(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, documents.lengths)
+
+
+def _sublinear(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 + log n for each count n; n if it is below 1."""
+    return np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
 
 
 def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
