@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import random_corpus, random_vectors
+from tests.trained.tables import column_groups, matrices_of
 from tfcr import TfcrClassifier, TrainedModel, load
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.trained import packing, rounding
@@ -40,13 +41,15 @@ def test_values_are_wrong_by_half_a_scale_at_most(trained: TfcrClassifier, round
     exact, found = trained.table_, rounded
     names = {name: number for number, name in enumerate(exact.vocabulary.names)}
     kept = [names[name] for name in found.vocabulary.names]
-    before, after = exact.scores.toarray()[kept], found.scores.toarray()
+    before, after = matrices_of(exact).scores.toarray()[kept], matrices_of(found).scores.toarray()
     for group in range(exact.n_groups):
-        columns = exact.column_groups == group
+        columns = column_groups(exact) == group
         largest = np.abs(before[:, columns]).max(axis=1, keepdims=True)
         half = largest * 2 ** (1 / PER_OCTAVE) / LARGEST / 2
         assert (np.abs(before[:, columns] - after[:, columns]) <= half * 1.0001 + 1e-9).all()
-    np.testing.assert_array_equal(exact.divisor_weights.toarray()[kept], found.divisor_weights.toarray())
+    np.testing.assert_array_equal(
+        matrices_of(exact).divisor_weights.toarray()[kept], matrices_of(found).divisor_weights.toarray()
+    )
 
 
 def test_every_path_scores_rounded_tables_the_same(rounded: WordTable) -> None:

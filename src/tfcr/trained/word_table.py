@@ -330,11 +330,6 @@ class WordTable:
         """The number of columns of each group."""
         return np.diff(self.starts).astype(np.int64)
 
-    @property
-    def column_groups(self) -> NDArray[np.int64]:
-        """The group of each column."""
-        return np.repeat(np.arange(self.n_groups), self.widths)
-
     @cached_property
     def _factors(self) -> NDArray[np.float64]:
         """What the weights, the length and 1 are multiplied by in each divisor; (3, n_groups)."""
@@ -344,36 +339,6 @@ class WordTable:
     def sublinear(self) -> NDArray[np.bool_]:
         """Whether counts enter each group sublinearly; (n_groups,)."""
         return np.array([AVERAGINGS[name].sublinear for name in self.averagings], np.bool_)
-
-    @property
-    def scores(self) -> sp.csr_array:
-        """What each term adds to each column; float32 (n_terms, n_columns). For looking at a table, not for scoring."""
-        return self._as_matrices()[0]
-
-    @property
-    def divisor_weights(self) -> sp.csr_array:
-        """What each term adds to each divisor; float32 (n_terms, n_groups)."""
-        return self._as_matrices()[1]
-
-    def _as_matrices(self) -> tuple[sp.csr_array, sp.csr_array]:
-        n_terms = len(self.vocabulary)
-        everything = Batch(
-            np.array([0, n_terms]), np.arange(n_terms, dtype=np.int32), np.ones(n_terms, np.int32), np.array([n_terms])
-        )
-        scores = sp.lil_array((n_terms, len(self.outputs)), dtype=np.float32)
-        weights = sp.lil_array((n_terms, self.n_groups), dtype=np.float32)
-        for part in self._parts(everything, self.unseen_rows([])):
-            for number, (group, values, columns) in enumerate(part.slices):
-                scaled = part.values[:, values] * part.times[:, [number]]
-                scores[part.at[:, None], np.arange(columns.start, columns.stop)] = scaled
-                weights[part.at, group] = part.weights[:, number]
-        for entry in self._entries_of(everything):
-            scores[entry.at, entry.columns] = entry.values
-            weights[entry.terms, entry.term_groups] = entry.weights
-        found = scores.tocsr(), weights.tocsr()
-        for matrix in found:
-            matrix.eliminate_zeros()
-        return found
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be derived, when models are copied to other processes."""
