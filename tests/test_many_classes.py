@@ -9,7 +9,9 @@ from tfcr import ClassCounts, Embeddings, TfcrClassifier, WeightedEmbeddingVecto
 from tfcr.errors import InputError
 from tfcr.schemes import compute_weights
 from tfcr.system import hardware
-from tfcr.trained import packing
+from tfcr.text.tokenizers import TOKENIZERS
+from tfcr.trained import packing, rounding
+from tfcr.trained.word_table import batch_of
 
 N_CLASSES = 40
 WORDS = [f"w{number}" for number in range(N_CLASSES)]
@@ -49,3 +51,21 @@ def test_more_classes_than_a_table_has_divisors_are_refused_before_training(
     monkeypatch.setattr("tfcr.classifier.fit_parts", None)
     with pytest.raises(InputError, match="^found 40 divisors.*: train with fewer classes, or with averaging='length'"):
         paper(blocks=blocks).fit(TEXTS, LABELS)
+
+
+@pytest.mark.parametrize("rounded_from", [0, 1 << 30])
+def test_five_hundred_classes_are_scored_the_same_by_both_paths(
+    rounded_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounding, "ROUNDED_FROM", rounded_from)
+    words = [f"w{number}" for number in range(500)]
+    texts = [f"{word} {word} {other}" for word, other in zip(words * 2, words[::-1] * 2, strict=True)]
+    labels = [f"class {number:03}" for number in range(500)] * 2
+    vectors = Embeddings.from_arrays(words, np.random.default_rng(0).normal(size=(500, 5)))
+    model = TfcrClassifier.from_preset("paper", embeddings=vectors, blocks="own", C=1.0).fit(texts, labels)
+    table = model.table_
+    assert table.n_groups >= 500
+    assert len(table.entries.groups) >= 1_000  # a word adds to the divisors of the classes where it occurred
+    plain = table.score_batch(batch_of(table.count(texts, TOKENIZERS[str(model.tokenizer)])), table.unseen_rows([]))
+    compiled = table.native.score_texts(texts, TOKENIZERS[str(model.tokenizer)])[0]
+    np.testing.assert_allclose(compiled, plain, rtol=1e-6, atol=1e-6)

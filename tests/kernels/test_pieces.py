@@ -25,7 +25,7 @@ def _interpreted() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):  # hashes are meant to overflow
         patch.setattr(tokens, "eight_bytes", tokens.eight_bytes.py_func)  # type: ignore[attr-defined]
         patch.setattr(kernel, "first_and_hash", tokens.first_and_hash.py_func)  # type: ignore[attr-defined]
-        for name in ("copy_edged", "is_new", "cut_ngrams", "cut_longest", "cut_merged"):
+        for name in ("copy_edged", "is_new", "find_piece", "cut_ngrams", "cut_longest", "cut_merged"):
             patch.setattr(kernel, name, getattr(kernel, name).py_func)
         yield
 

@@ -95,7 +95,9 @@ def test_compiled_code_finds_the_same_terms(texts: list[str], others: list[str])
     known = count_terms(texts, symbols, bigrams=True).vocabulary
     plain = count_terms(others, symbols, known)
     counter = ByteCounter(symbols, Lexicon.of(known.words), merging=False, keeping=True)
-    merger = TermMerger(Bigrams.of(known, symbols))
+    bigrams = Bigrams.of(known, symbols)
+    assert bigrams.lexicon is known.bigram_lexicon  # a stored one is not made again
+    merger = TermMerger(bigrams)
     for _ in range(2):  # a second batch is counted as the first one is
         for batch in counter.count(others):
             merged = merger.merge(batch)

@@ -1,6 +1,7 @@
 """Word tables made of sparse matrices, against the formula."""
 
 import itertools
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained import packing
 from tfcr.trained.packing import LooseTable, pack
+from tfcr.trained.rounding import round_table
 
 
 def test_a_table_without_values_packs() -> None:
@@ -83,3 +85,47 @@ def test_more_divisors_than_can_be_numbered_are_refused() -> None:
     )  # fmt: skip
     with pytest.raises(InputError, match="found 65,537 divisors.*expected at most 65,536"):
         pack(loose)
+
+
+def test_many_divisors_take_no_room_where_terms_do_not_add_to_them() -> None:
+    n_terms, n_groups = 20_000, 3_000
+    random = np.random.default_rng(0)
+    terms, groups = np.arange(n_terms), random.integers(n_groups, size=n_terms)
+    values = random.uniform(0.5, 1, n_terms).astype(np.float32)
+    matrix = sp.csr_array((values, (terms, groups)), (n_terms, n_groups))
+    numbers: Any = np.arange(n_groups)
+    loose = LooseTable(
+        Vocabulary([f"w{number}" for number in range(n_terms)]), matrix, numbers, numbers, matrix,
+        ("weights",) * n_groups, np.ones(n_groups, np.float32), np.ones(n_terms, np.float32), np.zeros(n_groups),
+    )  # fmt: skip
+    tracemalloc.start()
+    try:
+        table = pack(loose)
+        round_table(table, at_least=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < n_terms * n_groups / 4  # a byte for each term and group would be four times that
+    assert table.entries.groups.tolist() == groups.tolist()
+    np.testing.assert_array_equal(table.entries.weights, values)
+    np.testing.assert_array_equal(table.entries.values.reshape(-1, 2)[:, 1], values)
+
+
+def test_chunks_of_any_size_make_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    scores = random.normal(size=(8, 12)).astype(np.float32) * (random.uniform(size=(8, 12)) < 0.2)
+    weights = random.uniform(size=(8, 4)).astype(np.float32) * (random.uniform(size=(8, 4)) < 0.3)
+    vocabulary = Vocabulary(list("abcde"), np.array([[0, 1], [2, 2], [4, 0]], np.int32))
+    loose = LooseTable(
+        vocabulary, sp.csr_array(scores), np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3), sp.csr_array(weights),
+        ("weights",) * 4, np.ones(4, np.float32), random.uniform(size=8).astype(np.float32), np.zeros(3),
+    )  # fmt: skip
+    whole = pack(loose)
+    assert len(whole.words.groups)
+    assert len(whole.entries.groups)
+    for size in (0, 1, 5):
+        monkeypatch.setattr(packing, "CHUNK", size)
+        found = pack(loose)
+        for name in ("words", "bigrams", "entries"):
+            for one, other in zip(getattr(found, name), getattr(whole, name), strict=True):
+                np.testing.assert_array_equal(one, other)

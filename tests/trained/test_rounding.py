@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import random_corpus, random_vectors
+from tests.trained.tables import column_groups, matrices_of
 from tfcr import TfcrClassifier, TrainedModel, load
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.trained import packing, rounding
@@ -40,13 +41,15 @@ def test_values_are_wrong_by_half_a_scale_at_most(trained: TfcrClassifier, round
     exact, found = trained.table_, rounded
     names = {name: number for number, name in enumerate(exact.vocabulary.names)}
     kept = [names[name] for name in found.vocabulary.names]
-    before, after = exact.scores.toarray()[kept], found.scores.toarray()
+    before, after = matrices_of(exact).scores.toarray()[kept], matrices_of(found).scores.toarray()
     for group in range(exact.n_groups):
-        columns = exact.column_groups == group
+        columns = column_groups(exact) == group
         largest = np.abs(before[:, columns]).max(axis=1, keepdims=True)
         half = largest * 2 ** (1 / PER_OCTAVE) / LARGEST / 2
         assert (np.abs(before[:, columns] - after[:, columns]) <= half * 1.0001 + 1e-9).all()
-    np.testing.assert_array_equal(exact.divisor_weights.toarray()[kept], found.divisor_weights.toarray())
+    np.testing.assert_array_equal(
+        matrices_of(exact).divisor_weights.toarray()[kept], matrices_of(found).divisor_weights.toarray()
+    )
 
 
 def test_every_path_scores_rounded_tables_the_same(rounded: WordTable) -> None:
@@ -113,4 +116,4 @@ def test_an_older_large_model_keeps_its_scores_until_it_is_saved(
     saved = TrainedModel.load(tmp_path / "model").score_texts(UNSEEN).scores
     np.testing.assert_array_equal(older.score_texts(UNSEEN).scores, before)
     np.testing.assert_array_equal(older.rounded().score_texts(UNSEEN).scores, saved)
-    assert 0 < np.abs(saved - before).max() < 0.1 * before.std()  # a bigram of a tiny corpus is left out
+    assert 0 < np.abs(saved - before).mean() < 0.01 * before.std()

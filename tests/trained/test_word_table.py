@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tests.features.scoring import score_blocks
+from tests.trained.tables import column_groups, matrices_of
 from tfcr.errors import InputError
 from tfcr.features.blocks import AVERAGINGS, BLOCKS, Block, make_blocks
 from tfcr.heads.base import FittedHead
@@ -193,7 +194,7 @@ def test_the_table_scores_as_the_blocks_do(kind: str, averaging: str, n_classes:
     table = collapse(documents, np.ones(8), blocks, fitted)
     expected = score_blocks(documents, blocks, fitted)
     np.testing.assert_allclose(decide(table, documents), expected, rtol=1e-4, atol=1e-4)
-    assert table.scores.dtype == table.divisor_weights.dtype == np.float32
+    assert table.words.values.dtype == table.entries.weights.dtype == np.float32
 
 
 def two_blocks(averaging: str) -> tuple[list[Block], FittedHead]:
@@ -213,11 +214,11 @@ def test_an_average_by_weights_is_centred_in_the_table() -> None:
     table = collapse(documents, np.array([1.0, 3.0]), blocks, fitted)
     assert table.intercepts.tolist() == [0.5, 0.25]
     assert table.outputs.tolist() == [0, 1]  # the second block adds to a column that is there
-    assert table.column_groups.tolist() == [0, 0]  # and has the same divisor
+    assert column_groups(table).tolist() == [0, 0]  # and has the same divisor
     assert table.averagings == ("weights",)
-    assert table.divisor_weights.toarray().tolist() == [[1], [2]]
+    assert matrices_of(table).divisor_weights.toarray().tolist() == [[1], [2]]
     # a: 1 · (1 - .5), and 1 · (10 - 5) + 1 · (300 - 30); b: 2 · (2 - .5), and 2 · (20 - 5) + 2 · (400 - 30)
-    np.testing.assert_allclose(table.scores.toarray(), [[0.5, 275.0], [3.0, 770.0]], rtol=1e-6)
+    np.testing.assert_allclose(matrices_of(table).scores.toarray(), [[0.5, 275.0], [3.0, 770.0]], rtol=1e-6)
     np.testing.assert_allclose(table.typical, [(1 * 1 + 3 * 5) / 4])
     assert table.typical.dtype == table.deviations.dtype == np.float32
     np.testing.assert_allclose(table.deviations, np.sqrt([(1 * 1 + 3 * 3) / 4, 3 / 4]))
@@ -228,7 +229,7 @@ def test_a_sum_is_centred_in_the_intercept() -> None:
     blocks, fitted = two_blocks("sum")
     table = collapse(counted([[1, 0], [3, 1]], [1, 5], "a b"), np.ones(2), blocks, fitted)
     np.testing.assert_allclose(table.intercepts, [0.5 - 0.5, 0.25 - 5 - 30])
-    np.testing.assert_allclose(table.scores.toarray(), [[1, 310], [4, 840]], rtol=1e-6)
+    np.testing.assert_allclose(matrices_of(table).scores.toarray(), [[1, 310], [4, 840]], rtol=1e-6)
     assert fitted.intercepts.tolist() == [0.5, 0.25]
     assert table.typical.tolist() == [1]
 
@@ -242,8 +243,8 @@ def test_blocks_of_other_weights_have_divisors_of_their_own() -> None:
         blocks = [Block("one", one, identity, averaging), Block("two", two, identity, averaging)]
         fitted = FittedHead(np.ones((4, 1)), np.zeros(1), np.zeros(4), "sigmoid")
         table = collapse(documents, np.ones(1), blocks, fitted)
-        assert table.column_groups.tolist() == list(range(table.divisor_weights.shape[1]))
-        rows: list[list[float]] = table.divisor_weights.toarray().tolist()
+        assert column_groups(table).tolist() == list(range(matrices_of(table).divisor_weights.shape[1]))
+        rows: list[list[float]] = matrices_of(table).divisor_weights.toarray().tolist()
         return rows
 
     assert divisors("weights") == [[1, 5], [2, 0]]
@@ -257,7 +258,7 @@ def test_outputs_that_do_not_see_a_block_have_no_column_of_it() -> None:
     blocks = [replace(block, averaging="weights") for block in blocks]  # each with a divisor of its own
     table = collapse(counted([[1, 1]], [2]), np.ones(1), blocks, fitted_head(11, 3, blocks))
     own, mean, mass = [(0, 0), (1, 1), (2, 2)], [(0, 3), (1, 3), (2, 3)], [(0, 4), (1, 4), (2, 4)]
-    assert list(zip(table.outputs.tolist(), table.column_groups.tolist(), strict=True)) == own + mean + mass
+    assert list(zip(table.outputs.tolist(), column_groups(table).tolist(), strict=True)) == own + mean + mass
 
 
 def test_a_table_knows_bigrams_of_its_vocabulary() -> None:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.kernels.compiling import compiled, compiled_for_sums, inlined
-
-ENTRY, VALUE = 0, 1  # columns of places
+from tfcr.kernels.layout import ENTRY, VALUE
 
 
 @inlined

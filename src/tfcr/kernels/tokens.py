@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 
 from tfcr.kernels.actions import ALONE, END, KEEP, MORE, SKIP, SYMBOL, UNKNOWN_SYMBOL
 from tfcr.kernels.compiling import compiled, inlined
+from tfcr.kernels.layout import FIRST, WORD
 
 Int = int | np.int64
 
-WORD, FIRST = 0, 1  # columns of slots
 SEEN, ENTRY = 0, 1  # columns of last
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.kernels.layout import FIRST, WORD
 from tfcr.system.array_codec import narrowed
 from tfcr.system.packed_strings import encode_words
 
@@ -29,8 +30,6 @@ WINDOW = 8
 
 FEW = 24
 """Words up to which each is looked up by plain Python, sooner than numpy looks up all of them."""
-
-WORD, FIRST = 0, 1  # columns of slots
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _EIGHT, _HALF = np.uint64(1), np.uint64(8), np.uint64(32)

@@ -146,8 +146,7 @@ class Bigrams(NamedTuple):
     @classmethod
     def of(cls, vocabulary: Vocabulary, tokenizer: Tokenizer) -> Bigrams:
         """Make it from a vocabulary, whose terms keep their numbers."""
-        skipped = skipped_in_bigrams(vocabulary, tokenizer)
-        return cls(BigramLexicon.of(vocabulary.bigrams), vocabulary.n_words, skipped)
+        return cls(vocabulary.bigram_lexicon, vocabulary.n_words, skipped_in_bigrams(vocabulary, tokenizer))
 
     @property
     def n_terms(self) -> int:

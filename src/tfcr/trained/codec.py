@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tfcr.errors import DamagedError, InputError, ModelError, look_up
 from tfcr.features.blocks import AVERAGINGS
+from tfcr.kernels.layout import ENTRY, VALUE
 from tfcr.system.array_codec import (
     LARGEST,
     Arrays,
@@ -26,7 +27,7 @@ from tfcr.text.labels import LabelError, label_array
 from tfcr.text.lexicon import MARGIN, BigramLexicon, Lexicon, number_bits
 from tfcr.text.pieces import SEGMENTATIONS, Pieces
 from tfcr.text.vocabulary import Vocabulary
-from tfcr.trained.word_table import ENTRY, VALUE, Entries, PieceTable, Rows, WordTable
+from tfcr.trained.word_table import Entries, PieceTable, Rows, WordTable
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 SMALLEST = 1e-36
 """Smaller divisors are refused: float32 holds few digits of them."""
 
-_PIECES = "pieces{}"
+PIECES = "pieces{}"
 """What the names of a piece table's arrays begin with."""
 
 _MAPPED = (".text", ".weights", ".values", "deviations")
@@ -105,7 +106,7 @@ def _write_rows(name: str, rows: Rows) -> Arrays:
 
 
 def _write_pieces(number: int, table: PieceTable) -> Arrays:
-    name = _PIECES.format(number)
+    name = PIECES.format(number)
     return {**_write_lexicon(f"{name}.names", table.pieces.lexicon), **_write_rows(name, table.rows)}
 
 
@@ -295,7 +296,7 @@ def _check_slots(name: str, slots: NDArray[Any], taken: NDArray[Any], size: int)
 
 
 def _read_pieces(number: int, said: Mapping[str, Any], checks: _Checks) -> PieceTable:
-    name = _PIECES.format(number)
+    name = PIECES.format(number)
     look_up(SEGMENTATIONS, said["segmentation"], "segmentation")
     lexicon = _read_lexicon(checks.arrays, f"{name}.names")
     rows = checks.rows(name, len(lexicon))

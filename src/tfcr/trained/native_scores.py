@@ -21,7 +21,7 @@ from tfcr.system.packed_strings import encode_words
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.native_counts import Bigrams, ByteCounter, TermMerger, each_part
 from tfcr.text.native_pieces import PieceCutter
-from tfcr.text.terms import Batch, skipped_in_bigrams
+from tfcr.text.terms import Batch
 from tfcr.text.tokenizers import Tokenizer
 from tfcr.trained.word_table import Rows, WordTable, batch_of
 
@@ -143,10 +143,7 @@ class _Scorer:
             merging=bool(table.sublinear.any()) and not has_bigrams,
             keeping=has_bigrams and not has_pieces,
         )
-        self.merger = None
-        if has_bigrams:
-            skipped = skipped_in_bigrams(table.vocabulary, tokenizer)
-            self.merger = TermMerger(Bigrams(table.vocabulary.bigram_lexicon, table.vocabulary.n_words, skipped))
+        self.merger = TermMerger(Bigrams.of(table.vocabulary, tokenizer)) if has_bigrams else None
         self.rows = native.unseen_rows(np.zeros(0, np.uint8), np.zeros(1, np.int64))
         self.n_rows = 0
 

@@ -27,15 +27,12 @@ from tfcr.system.array_codec import (
 )
 from tfcr.text.pieces import SEGMENTATIONS, Pieces
 from tfcr.text.vocabulary import Vocabulary
-from tfcr.trained.codec import SMALLEST
+from tfcr.trained.codec import PIECES, SMALLEST
 from tfcr.trained.packing import LoosePieces, LooseTable, pack
 from tfcr.trained.word_table import WordTable
 
 RENAMED = {"pairs": "bigrams", "signs": "symbols"}
 """Parts and tokenisers that models of schema 1 and 2 know by an older name."""
-
-_PIECES = "pieces{}"
-"""What the names of a piece table's arrays begin with."""
 
 
 def upgraded_config(config: dict[str, Any]) -> dict[str, Any]:
@@ -91,7 +88,7 @@ def read_loose_table(
 def _read_pieces(
     arrays: Arrays, number: int, said: Mapping[str, Any], averagings: tuple[str, ...], n_columns: int
 ) -> LoosePieces:
-    name = _PIECES.format(number)
+    name = PIECES.format(number)
     names = read_strings(arrays, f"{name}.names")
     refuse_repeated_strings(f"{name}.names", names)
     n_scores = len(get_array(arrays, f"{name}.columns", "i", (None,)))

@@ -3,6 +3,7 @@
 collapse, older models --LooseTable--> pack: terms and columns in order, stretches side by side --> WordTable
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from tfcr.trained.word_table import Entries, PieceTable, Rows, WordTable
 MOSTLY = 0.6
 """Fraction of words, or bigrams, that add to a group from which on all of them get a stretch for it."""
 
+CHUNK = 1 << 20
+"""Numbers of a sparse matrix that are put in their places together."""
 MOST_GROUPS = 1 << 16
 """The number of an entry's group has 16 bits."""
 
@@ -101,17 +104,18 @@ def pack(loose: LooseTable) -> WordTable:
     order = np.lexsort((-loose.frequencies, loose.vocabulary.section_of_terms()))
     columns = _Columns.of(loose, order)
     vocabulary = loose.vocabulary.take(order)
-    used = columns.used()
-    n_words = vocabulary.n_words
-    word_groups, bigram_groups = (np.flatnonzero(_mostly(part)) for part in (used[:n_words], used[n_words:]))
-    used[:n_words, word_groups] = False  # what is left goes to entries
-    used[n_words:, bigram_groups] = False
+    n_words, n_groups = vocabulary.n_words, len(loose.averagings)
+    terms, groups = np.divmod(columns.used(), n_groups)
+    is_word = terms < n_words
+    for_words = _mostly(groups[is_word], n_groups, n_words)
+    for_bigrams = _mostly(groups[~is_word], n_groups, len(vocabulary) - n_words)
+    is_single = ~np.where(is_word, for_words[groups], for_bigrams[groups])
     return WordTable(
         vocabulary=vocabulary,
-        words=columns.rows(word_groups, 0, n_words),
-        bigrams=columns.rows(bigram_groups, n_words, len(vocabulary)),
-        entries=columns.entries(used),
-        scales=np.ones((len(loose.averagings), 1), np.float32),
+        words=columns.rows(np.flatnonzero(for_words), 0, n_words),
+        bigrams=columns.rows(np.flatnonzero(for_bigrams), n_words, len(vocabulary)),
+        entries=columns.entries(terms[is_single], groups[is_single]),
+        scales=np.ones((n_groups, 1), np.float32),
         starts=columns.starts.astype(np.int32),
         outputs=loose.outputs[columns.order].astype(np.int32),
         averagings=loose.averagings,
@@ -122,93 +126,138 @@ def pack(loose: LooseTable) -> WordTable:
     )
 
 
-def _mostly(used: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which groups most of some terms add to; (n_groups,)."""
-    if not len(used):
-        return np.zeros(used.shape[1], np.bool_)
-    return np.asarray(used.mean(axis=0) >= MOSTLY)
+def _mostly(groups: NDArray[np.int64], n_groups: int, n_terms: int) -> NDArray[np.bool_]:
+    """Return which groups most of some terms add to, given the groups of each term in a row; (n_groups,)."""
+    counts = np.bincount(groups, minlength=n_groups)
+    return np.asarray(counts / max(1, n_terms) >= MOSTLY) & (n_terms > 0)
+
+
+class _Numbers(NamedTuple):
+    """Some numbers of a sparse matrix: the term, the column, the group of the column, and the value of each."""
+
+    terms: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    values: NDArray[np.float32]
+
+    def where(self, chosen: NDArray[np.bool_]) -> "_Numbers":
+        return _Numbers(self.terms[chosen], self.columns[chosen], self.groups[chosen], self.values[chosen])
+
+
+class _Ordered(NamedTuple):
+    """A sparse matrix over ordered terms, and columns ordered by group; `groups` is that of each column."""
+
+    matrix: sp.csr_array
+    groups: NDArray[np.int64]
+
+    def numbers(self, first: int, last: int) -> Iterator[_Numbers]:
+        """Yield all numbers of a range of terms, about CHUNK at a time: some arrays of as many are made of them."""
+        indptr = self.matrix.indptr.astype(np.int64)
+        while first < last:
+            end = int(np.searchsorted(indptr, indptr[first] + CHUNK, "right")) - 1
+            end = min(max(end, first + 1), last)
+            some = slice(indptr[first], indptr[end])
+            columns = self.matrix.indices[some].astype(np.int64)
+            terms = np.repeat(np.arange(first, end), np.diff(indptr[first : end + 1]))
+            yield _Numbers(terms, columns, self.groups[columns], self.matrix.data[some])
+            first = end
 
 
 class _Columns(NamedTuple):
     """The columns of a loose table, ordered by group, over ordered terms.
 
-    `order` are the columns in their new order, `starts` the first of each group, (n_groups + 1,).
+    `order` are the columns in their new order, `starts` the first of each group, (n_groups + 1,). A **key** is a term
+    and a group as one number, term · n_groups + group.
     """
 
     order: NDArray[np.int64]
     starts: NDArray[np.int64]
-    scores: sp.csc_array
-    weights: sp.csc_array
+    scores: _Ordered
+    weights: _Ordered
 
     @classmethod
     def of(cls, loose: LooseTable, terms: NDArray[np.int64]) -> "_Columns":
+        n_groups = len(loose.averagings)
         order = np.argsort(loose.divisors, kind="stable")
-        starts = np.searchsorted(loose.divisors[order], np.arange(len(loose.averagings) + 1))
-        return cls(order, starts, _ordered(loose.scores, terms, order), _ordered(loose.divisor_weights, terms, None))
+        starts = np.searchsorted(loose.divisors[order], np.arange(n_groups + 1))
+        scores = _Ordered(_in_order(loose.scores, terms, order), loose.divisors[order])
+        return cls(order, starts, scores, _Ordered(_in_order(loose.divisor_weights, terms, None), np.arange(n_groups)))
 
-    def used(self) -> NDArray[np.bool_]:
-        """Return which terms add to which groups; (n_terms, n_groups)."""
-        used = np.zeros(self.weights.shape, np.bool_)
-        for group, (first, last) in enumerate(zip(self.starts, self.starts[1:], strict=False)):
-            used[self.scores.indices[self.scores.indptr[first] : self.scores.indptr[last]], group] = True
-            used[self.weights.indices[self.weights.indptr[group] : self.weights.indptr[group + 1]], group] = True
-        return used
+    @property
+    def n_terms(self) -> int:
+        """The number of terms."""
+        return int(self.weights.matrix.shape[0])
+
+    def used(self) -> NDArray[np.int64]:
+        """Return the keys of all terms and groups that they add to, sorted."""
+        keys = [
+            _without_repeats(self._keys(some))
+            for part in (self.scores, self.weights)
+            for some in part.numbers(0, self.n_terms)
+        ]
+        return _without_repeats(np.sort(np.concatenate([np.zeros(0, np.int64), *keys]), kind="stable"))
+
+    def _keys(self, numbers: _Numbers) -> NDArray[np.int64]:
+        return numbers.terms * (len(self.starts) - 1) + numbers.groups
 
     def rows(self, groups: NDArray[np.int64], first: int, last: int) -> Rows:
         """Return the rows of a range of terms, with a stretch for each of these groups."""
         widths = np.diff(self.starts)[groups]
         values = np.zeros((last - first, int((1 + widths).sum())), np.float32)
         weights = np.zeros((last - first, len(groups)), np.float32)
-        ends = np.cumsum(1 + widths)
-        for number, (group, end, width) in enumerate(zip(groups.tolist(), ends.tolist(), widths.tolist(), strict=True)):
-            terms, columns, found = _entries_of(self.scores, self.starts[group], self.starts[group + 1])
-            here = (terms >= first) & (terms < last)
-            values[terms[here] - first, end - width + columns[here]] = found[here]
-            terms, _, found = _entries_of(self.weights, group, group + 1)
-            here = (terms >= first) & (terms < last)
-            weights[terms[here] - first, number] = found[here]
+        numbers = np.full(len(self.starts) - 1, -1)  # of each group among these
+        numbers[groups] = np.arange(len(groups))
+        shifts = np.cumsum(1 + widths) - widths - self.starts[groups]  # from a column to its place in the row
+        for part, filled in ((self.scores, values), (self.weights, weights)):
+            for some in part.numbers(first, last):
+                number = numbers[some.groups]
+                here = np.flatnonzero(number >= 0)
+                places = some.columns[here] + shifts[number[here]] if filled is values else number[here]
+                filled[some.terms[here] - first, places] = some.values[here]
         return Rows(groups.astype(np.int32), weights, values)
 
-    def entries(self, used: NDArray[np.bool_]) -> Entries:
-        """Return the stretches of these terms and groups, term after term."""
-        terms, groups = np.nonzero(used)
+    def entries(self, terms: NDArray[np.int64], groups: NDArray[np.int64]) -> Entries:
+        """Return the stretches of these terms and groups, which are sorted by term and then by group."""
         n_terms = int(terms[-1]) + 1 if len(terms) else 0
         sizes = 1 + np.diff(self.starts)[groups]
         starts = np.cumsum(sizes) - sizes
         values, weights = np.zeros(int(sizes.sum()), np.float32), np.zeros(len(terms), np.float32)
-        number_of = np.full(len(used), -1)
-        for group in np.unique(groups).tolist():
-            own = np.flatnonzero(groups == group)
-            number_of[:] = -1
-            number_of[terms[own]] = own
-            of_terms, columns, found = _entries_of(self.scores, self.starts[group], self.starts[group + 1])
-            here = number_of[of_terms] >= 0
-            values[starts[number_of[of_terms[here]]] + 1 + columns[here]] = found[here]
-            of_terms, _, found = _entries_of(self.weights, group, group + 1)
-            here = number_of[of_terms] >= 0
-            weights[number_of[of_terms[here]]] = found[here]
+        for entries, some in self._found(self.scores, terms, groups):
+            values[starts[entries] + 1 + some.columns - self.starts[some.groups]] = some.values
+        for entries, some in self._found(self.weights, terms, groups):
+            weights[entries] = some.values
         firsts = np.searchsorted(terms, np.arange(n_terms + 1))
-        of_terms = np.stack([firsts, np.append(starts, len(values))[firsts]], axis=1)
-        places = narrowed(of_terms, np.uint32, "values of single terms and groups")
-        return Entries(places, groups.astype(np.uint16), weights, values)
+        places = np.stack([firsts, np.append(starts, len(values))[firsts]], axis=1)
+        narrow = narrowed(places, np.uint32, "values of single terms and groups")
+        return Entries(narrow, groups.astype(np.uint16), weights, values)
+
+    def _found(
+        self, part: _Ordered, terms: NDArray[np.int64], groups: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], _Numbers]]:
+        """Yield the numbers of some terms and groups, and for each which of these it is of."""
+        keys = terms * (len(self.starts) - 1) + groups
+        has_some = np.zeros(len(self.starts) - 1, np.bool_)
+        has_some[groups] = True
+        for chunk in part.numbers(0, int(terms[-1]) + 1 if len(terms) else 0):
+            some = chunk.where(has_some[chunk.groups])
+            asked = self._keys(some)
+            entries = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+            here = keys[entries] == asked
+            yield entries[here], some.where(here)
 
 
-def _ordered(matrix: sp.csr_array, terms: NDArray[np.int64], columns: NDArray[np.int64] | None) -> sp.csc_array:
-    """Return a matrix with its rows, and if given its columns, in another order."""
-    ranks = np.empty(len(terms), np.int32)
-    ranks[terms] = np.arange(len(terms))
-    by_column = sp.csc_array(matrix)
-    renumbered = sp.csc_array((by_column.data, ranks[by_column.indices], by_column.indptr), by_column.shape)
-    return renumbered if columns is None else renumbered[:, columns]
+def _without_repeats(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the different ones of sorted keys."""
+    return keys[np.diff(keys, prepend=-1) > 0]
 
 
-def _entries_of(
-    matrix: sp.csc_array, first: int, last: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float32]]:
-    """Return the terms, columns (counted from `first`) and values of some columns."""
-    bounds = matrix.indptr[first : last + 1]
-    some = slice(bounds[0], bounds[-1])
-    return matrix.indices[some], np.repeat(np.arange(last - first), np.diff(bounds)), matrix.data[some]
+def _in_order(matrix: sp.csr_array, terms: NDArray[np.int64], columns: NDArray[np.int64] | None) -> sp.csr_array:
+    """Return a matrix with its rows, and if given its columns, in another order; the columns of each row rise."""
+    found = matrix[terms]
+    if columns is not None:
+        found = sp.csr_array((found.data, np.argsort(columns)[found.indices], found.indptr), found.shape)
+    found.sort_indices()
+    return found
 
 
 def _pack_pieces(loose: LoosePieces, columns: _Columns) -> PieceTable:

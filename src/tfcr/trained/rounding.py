@@ -117,8 +117,10 @@ def _round_entries(table: WordTable, scales: NDArray[np.float32]) -> Entries:
     largest = np.zeros(len(table.entries.groups), np.float32)
     np.maximum.at(largest, entries, np.abs(values))
     codes = np.zeros(len(largest), np.int64)
-    for group in np.unique(table.entries.groups).tolist():
-        own = table.entries.groups == group
+    by_group = np.argsort(table.entries.groups, kind="stable")  # once: there may be thousands of groups
+    bounds = np.searchsorted(table.entries.groups[by_group], np.arange(table.n_groups + 1))
+    for group in np.flatnonzero(np.diff(bounds)).tolist():
+        own = by_group[bounds[group] : bounds[group + 1]]
         codes[own] = _codes(largest[own], scales[group])
     sizes = 1 + table.widths[table.entries.groups]
     firsts = np.cumsum(sizes) - sizes

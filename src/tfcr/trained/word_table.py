@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.features.blocks import AVERAGINGS
+from tfcr.kernels.layout import ENTRY, VALUE
 from tfcr.system.files import kernels_are_cached
 from tfcr.system.lazy import lazy_module, native_is_available
 from tfcr.text.documents import MIN_NATIVE_CHARACTERS, CountedDocuments, check_texts, worth_native_code
@@ -56,8 +57,6 @@ CHUNK_ENTRIES = 1 << 16
 """Counts that numpy scores together."""
 CHUNK_BYTES = 1 << 26
 """About how much memory the columns of some documents may take."""
-
-ENTRY, VALUE = 0, 1  # columns of places
 
 Values = NDArray[Any]
 """int8 or float32."""
@@ -331,11 +330,6 @@ class WordTable:
         """The number of columns of each group."""
         return np.diff(self.starts).astype(np.int64)
 
-    @property
-    def column_groups(self) -> NDArray[np.int64]:
-        """The group of each column."""
-        return np.repeat(np.arange(self.n_groups), self.widths)
-
     @cached_property
     def _factors(self) -> NDArray[np.float64]:
         """What the weights, the length and 1 are multiplied by in each divisor; (3, n_groups)."""
@@ -345,36 +339,6 @@ class WordTable:
     def sublinear(self) -> NDArray[np.bool_]:
         """Whether counts enter each group sublinearly; (n_groups,)."""
         return np.array([AVERAGINGS[name].sublinear for name in self.averagings], np.bool_)
-
-    @property
-    def scores(self) -> sp.csr_array:
-        """What each term adds to each column; float32 (n_terms, n_columns). For looking at a table, not for scoring."""
-        return self._as_matrices()[0]
-
-    @property
-    def divisor_weights(self) -> sp.csr_array:
-        """What each term adds to each divisor; float32 (n_terms, n_groups)."""
-        return self._as_matrices()[1]
-
-    def _as_matrices(self) -> tuple[sp.csr_array, sp.csr_array]:
-        n_terms = len(self.vocabulary)
-        everything = Batch(
-            np.array([0, n_terms]), np.arange(n_terms, dtype=np.int32), np.ones(n_terms, np.int32), np.array([n_terms])
-        )
-        scores = sp.lil_array((n_terms, len(self.outputs)), dtype=np.float32)
-        weights = sp.lil_array((n_terms, self.n_groups), dtype=np.float32)
-        for part in self._parts(everything, self.unseen_rows([])):
-            for number, (group, values, columns) in enumerate(part.slices):
-                scaled = part.values[:, values] * part.times[:, [number]]
-                scores[part.at[:, None], np.arange(columns.start, columns.stop)] = scaled
-                weights[part.at, group] = part.weights[:, number]
-        for entry in self._entries_of(everything):
-            scores[entry.at, entry.columns] = entry.values
-            weights[entry.terms, entry.term_groups] = entry.weights
-        found = scores.tocsr(), weights.tocsr()
-        for matrix in found:
-            matrix.eliminate_zeros()
-        return found
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be derived, when models are copied to other processes."""
@@ -452,7 +416,7 @@ class WordTable:
     def _parts(self, batch: Batch, unseen: Rows) -> Iterator[_Part]:
         """Yield what words, bigrams and unseen words of documents add to the groups that they have rows for."""
         counts = batch.counts.astype(np.float64)
-        roots = np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
+        roots = _sublinear(counts)
         last = 0
         for rows, size in (
             (self.words, self.vocabulary.n_words),
@@ -504,7 +468,7 @@ class WordTable:
         of_group = groups[entries].astype(np.int64)
         stretches = self._places_of(entries, terms, sizes, of_group)
         counts = batch.counts[terms_of_entries].astype(np.float64)
-        roots = np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
+        roots = _sublinear(counts)
         is_sublinear = self.sublinear[of_group]
         times = np.where(is_sublinear, roots, counts)
         scaled = times * self._scales_of(of_group, self.entries.values[stretches])
@@ -590,6 +554,11 @@ def batch_of(documents: CountedDocuments) -> Batch:
     """Return counted documents as plain arrays."""
     matrix = documents.matrix
     return Batch(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, documents.lengths)
+
+
+def _sublinear(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 + log n for each count n; n if it is below 1."""
+    return np.where(counts < 1, counts, 1 + np.log(np.maximum(counts, 1)))
 
 
 def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
