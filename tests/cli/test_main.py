@@ -186,7 +186,7 @@ def test_ctrl_c_stops_with_130_and_leaves_nothing(tmp_path: Path) -> None:
     began = time.monotonic()
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15  # a kernel that is being compiled is finished first
     assert "Traceback" not in err
     assert out == ""
     assert not (tmp_path / "model").exists()
