@@ -15,6 +15,7 @@ writes. To measure them again, delete it.
 """
 
 import argparse
+import json
 import lzma
 import sqlite3
 import sys
@@ -197,7 +198,7 @@ def begin_with_peers(path: Path) -> None:
 
 
 def keep_peers(path: Path) -> None:
-    """Write the folds of peers in a file of results to PEERS, without the runs, which name this machine."""
+    """Write the folds of peers in a file of results to PEERS, without what names this machine: runs and folders."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "peers.sqlite"
         with closing(sqlite3.connect(path)) as results, closing(sqlite3.connect(copy)) as peers:
@@ -207,6 +208,12 @@ def keep_peers(path: Path) -> None:
             for table, rows in (("folds", "cell NOT IN (SELECT key FROM cells)"), ("claims", "1"), ("runs", "1")):
                 peers.execute(f"DELETE FROM {table} WHERE {rows}")
             peers.execute("DELETE FROM cells WHERE key NOT IN (SELECT cell FROM folds)")
+            for key, facts in peers.execute("SELECT key, facts FROM cells").fetchall():
+                known = json.loads(facts)
+                named = json.dumps(
+                    {**known, "source": Path(known["source"]).name}
+                )  # without the folders of this machine
+                peers.execute("UPDATE cells SET facts = ? WHERE key = ?", (named, key))
             peers.commit()
             peers.execute("VACUUM")
         with written_beside(PEERS) as beside:

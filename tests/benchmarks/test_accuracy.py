@@ -87,6 +87,8 @@ def test_folds_of_peers_are_kept_and_not_run_again(
     kept = sqlite3.connect(tmp_path / "kept.sqlite")
     assert kept.execute("SELECT scheme FROM cells").fetchall() == [("tfidf",)]
     assert kept.execute("SELECT * FROM runs").fetchall() == []  # they name the machine
+    [[facts]] = kept.execute("SELECT facts FROM cells").fetchall()
+    assert json.loads(facts)["source"] == "tiny.csv"  # without its folder
     assert len(kept.execute("SELECT * FROM folds").fetchall()) == 1
 
 
