@@ -21,15 +21,16 @@ from tfcr.features.checks import check_classes, check_seed, class_names, count_c
 from tfcr.features.cross_fit import check_cross_fit
 from tfcr.features.parts import PARTS, CharacterNgrams, NgramLimits, Part, PartSettings, PlainVectors
 from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, newton, resolve_head
-from tfcr.heads.stacking import PartToFit, fit_parts
+from tfcr.heads.stacking import PartToFit, Stacked, fit_parts
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.hardware import check_fits, memory_limit
 from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag
 from tfcr.system.progress import Progress, Tell
 from tfcr.system.versions import recorded_versions
-from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
+from tfcr.text.class_counts import ClassCounts, Labels, check_sample_weight, check_targets
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
+from tfcr.text.label_sets import AnyLabels, LabelSets, classes_of
 from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.trained.collapse import collapse
 from tfcr.trained.explain import Explanation
@@ -118,7 +119,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     model_
         The TrainedModel.
     classes_
-        The classes, sorted, of the type that they were given in.
+        The classes, sorted, of the type that they were given in; of an indicator, the numbers of its columns.
     table_
         WordTable: what each term adds to each score.
     part_weights_
@@ -193,16 +194,20 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         classifier._set_trained(model)
         return classifier
 
-    def fit(self, X: Iterable[str], y: Iterable[Any], sample_weight: Iterable[float] | None = None) -> "TfcrClassifier":
-        """Learn from texts and labels.
+    def fit(self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None = None) -> "TfcrClassifier":
+        """Learn from texts and labels: one for each text, or several.
+
+        Several labels are given as a list, tuple or set for each text, empty for none; or as an indicator, an array or
+        sparse matrix of 0 and 1 with a column for each class. Each class then has a threshold of its own, and `predict`
+        answers in the form that was given.
 
         A text of weight 2 counts as two, one of weight 0 as none (word2vec, if trained here, sees each once).
         """
         texts = check_texts(X)
-        labels = check_labels(y, len(texts))
+        labels = check_targets(y, len(texts))
         weights = check_sample_weight(sample_weight, len(texts))
         used = np.flatnonzero(weights > 0)
-        check_classes(np.unique(labels[used]))
+        check_classes(classes_of(labels[used]))
         self.check_parameters()
         texts = [texts[number] for number in used]
         documents = self.count(texts)
@@ -223,7 +228,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def fit_counted(
         self,
         documents: CountedDocuments,
-        labels: Labels,
+        labels: AnyLabels,
         sample_weight: NDArray[np.float64],
         embeddings: Embeddings | Sequence[Embeddings] | None,
         tell: Tell = lambda name, fraction: None,
@@ -256,7 +261,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self._set_trained(
             TrainedModel(
                 table=table,
-                decision=Decision(counts.classes, stacked.fitted.link),
+                decision=_decision(labels, counts.classes, stacked),
                 tokenizer=resolve_tokenizer(self.tokenizer),
                 settings=self._settings(),
                 training=_describe_training(counts, tables, stacked.part_weights),
@@ -302,12 +307,12 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         return any(part.uses_bigrams for part in self._part_rows())
 
     def decision_function(self, X: Iterable[str]) -> NDArray[np.float64]:
-        """Return the scores: (n_documents, n_classes), or (n_documents,) for two classes."""
+        """Return the scores: (n_documents, n_classes), or (n_documents,) for two classes of which each text has one."""
         scores = self._trained().score_texts(X).scores
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Iterable[str]) -> NDArray[Any]:
-        """Return the class of each text."""
+    def predict(self, X: Iterable[str]) -> Any:
+        """Return the class of each text, an array; if texts have several, lists of labels or an indicator, as given."""
         return self._trained().predict(X)
 
     def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
@@ -315,7 +320,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
         Those of ``lr`` are normalised sigmoids. Those of ``svm`` and ``ridge`` are a softmax of the scores and not
         calibrated: they rank. After stacking they are a softmax of scores scaled to out-of-fold documents, each class
-        counting the same if balanced.
+        counting the same if balanced. If texts have several labels, each class has a probability of its own, the
+        sigmoid of its score; `predict` assigns the classes whose scores are above their thresholds.
         """
         return self._trained().predict_proba(X)
 
@@ -365,6 +371,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = True
         return tags
 
     def check_parameters(self) -> None:
@@ -525,6 +532,13 @@ def _as_sequence(embeddings: Embeddings | Sequence[Embeddings] | None) -> Sequen
     if embeddings is None:
         return ()
     return (embeddings,) if isinstance(embeddings, Embeddings) else embeddings
+
+
+def _decision(labels: AnyLabels, classes: Labels, stacked: Stacked) -> Decision:
+    """Return how scores become labels: one for each text, or all whose scores are above their thresholds."""
+    if isinstance(labels, LabelSets):
+        return Decision(classes, "independent", labels.form, stacked.thresholds)
+    return Decision(classes, stacked.fitted.link)
 
 
 def _describe_training(

@@ -102,6 +102,14 @@ class Reading:
             "--sheet", metavar="NAME", help="Sheet of an Excel workbook, by name or number.", show_default="the first"
         ),
     ] = None
+    label_separator: Annotated[
+        str | None,
+        input_option(
+            "--label-separator",
+            metavar="TEXT",
+            help="What separates several labels in one cell, such as ';'. JSON lines and Parquet have lists.",
+        ),
+    ] = None
     merge_labels: Annotated[
         bool,
         input_option(
@@ -126,16 +134,21 @@ class Reading:
     ] = None
 
     def corpus(
-        self, sources: list[str], training: Mapping[str, Any] | None = None, classes: Iterable[Any] = ()
+        self,
+        sources: list[str],
+        training: Mapping[str, Any] | None = None,
+        classes: Iterable[Any] = (),
+        *,
+        several: bool = False,
     ) -> "Corpus":
         """Read labelled texts, by default from the columns that a model was trained on, and report how.
 
-        `classes` are that model's: spellings that --merge-labels prefers.
+        `classes` are that model's: spellings that --merge-labels prefers. `several` is whether it gives several labels.
         """
         from tfcr.cli.output import note
         from tfcr.data import load_data
 
-        corpus = load_data(sources, self._options(training or {}, classes), self.path)
+        corpus = load_data(sources, self._options(training or {}, classes, several=several), self.path)
         for line in corpus.notes:
             note(line)
         return corpus
@@ -155,7 +168,9 @@ class Reading:
 
         return load_pieces(sources, self._options(training), self.path)
 
-    def _options(self, training: Mapping[str, Any], classes: Iterable[Any] = ()) -> "ReadOptions":
+    def _options(
+        self, training: Mapping[str, Any], classes: Iterable[Any] = (), *, several: bool = False
+    ) -> "ReadOptions":
         """Return the options; `training` may name the columns that a model was trained on."""
         from tfcr.data import ReadOptions
         from tfcr.errors import InputError
@@ -176,11 +191,14 @@ class Reading:
             columns=self.columns,
             label_files=tuple(self.labels_from or ()),
             sheet=self.sheet,
+            label_separator=self.label_separator,
             merge_labels=self.merge_labels,
             label_map=self.label_map,
             default_text=tuple(training.get("columns") or ()),
             default_label=training.get("label_column"),
             default_classes=tuple(classes),
+            default_separator=training.get("label_separator"),
+            several=several,
         )
 
 

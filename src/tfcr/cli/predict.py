@@ -36,11 +36,14 @@ def predict(
 ) -> None:
     """Classify texts. All columns are kept; predicted, probability and unknown_words are added.
 
+    If texts have several labels, predicted and probability hold all of them: lists in JSON lines and Parquet, joined
+    by the label separator in other formats.
+
     \b
     tfcr predict model new.csv -o labelled.csv
     """
     from tfcr.data.writers import check_target, frame_writer
-    from tfcr.predict_table import Summary, free_names, predict_frame
+    from tfcr.predict_table import OUTPUT_SEPARATOR, Summary, free_names, predict_frame
     from tfcr.trained.model import TrainedModel
 
     check_target(output)
@@ -57,8 +60,12 @@ def predict(
         first = next(pieces)
         names = free_names(first[0].frame.columns)
         kind, style = writing.style(first[0], output, json=json)
-        _check_labels(classifier, style)
-        with frame_writer(output, kind, replace(style, fixed=tuple(names[1:]))) as write:
+        style = replace(style, fixed=tuple(names[1:]))
+        if classifier.decision.several:
+            separator = reading.label_separator or classifier.training.get("label_separator") or OUTPUT_SEPARATOR
+            style = replace(style, lists=tuple(names[:2]), label_separator=separator)
+        _check_labels(classifier, kind, style)
+        with frame_writer(output, kind, style) as write:
             for table, columns in chain([first], pieces):
                 note(table.how)
 
@@ -83,16 +90,23 @@ def _size_of_files(data: list[str]) -> int:
     return sum(Path(file).stat().st_size for file in data if is_file(Path(file)))
 
 
-def _check_labels(model: "TrainedModel", style: "Style") -> None:
-    """Refuse an encoding or quoting that cannot hold the model's labels, before any long work."""
+def _check_labels(model: "TrainedModel", kind: str, style: "Style") -> None:
+    """Refuse an encoding, a quoting or a separator that cannot hold the model's labels, before any long work."""
     import polars as pl
 
     from tfcr.data.dialect import delimited_rows
+    from tfcr.data.writers import WRITERS
     from tfcr.errors import DataError
 
+    labels = [str(label) for label in model.classes.tolist()]
+    divided = [label for label in labels if style.label_separator in label]
+    if style.lists and divided and not WRITERS[kind].holds_lists:
+        raise DataError(
+            f"the label {divided[0]!r} contains {style.label_separator!r}, which separates several labels in a cell; "
+            "give another: --label-separator '|', or write lists: -o FILE.jsonl"
+        )
     if style.dialect is None:
         return
-    labels = [str(label) for label in model.classes.tolist()]
     delimited_rows(pl.DataFrame({"predicted": labels}), style.dialect, guard=style.guard, header=True)
     for label in labels:
         try:

@@ -37,7 +37,13 @@ def load_data(sources: Sequence[str], options: ReadOptions | None = None, path: 
     """
     name, files = resolve_sources(sources, path)
     options = options or ReadOptions()
-    return with_label_options(load_dataset(name, path), options) if name else corpus_of_files(files, options)
+    if not name:
+        return corpus_of_files(files, options)
+    if options.label_separator:
+        raise InputError(
+            f"found --label-separator with the dataset {name!r}, whose documents have one label each; leave it out"
+        )
+    return with_label_options(load_dataset(name, path), options)
 
 
 def load_pieces(

@@ -44,12 +44,16 @@ class Style:
         Columns of numbers that are rounded to DIGITS digits after the point.
     numbers
         Whether text that is a number becomes a number in a workbook: right where cells have no types.
+    lists, label_separator
+        Columns of lists, and what joins them in formats that hold none.
     """
 
     dialect: Dialect | None = None
     guard: bool = True
     fixed: tuple[str, ...] = ()
     numbers: bool = True
+    lists: tuple[str, ...] = ()
+    label_separator: str = ";"
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,15 @@ class Writer:
         Between columns, if it is delimited text.
     check
         Raises MissingExtraError if the format cannot be written on this machine.
+    holds_lists
+        Whether a cell can be a list.
     """
 
     what: str
     write_to: Callable[[IO[bytes], Style], Iterator[Write]]
     separator: str | None = None
     check: Callable[[], object] = lambda: None
+    holds_lists: bool = False
 
 
 def _write_delimited(file: IO[bytes], style: Style) -> Iterator[Write]:
@@ -110,7 +117,8 @@ def _ordered(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 def _as_text(frame: pl.DataFrame, style: Style) -> pl.DataFrame:
     """Return all cells as text."""
     _check_flat(frame)
-    fixed = [pl.col(name).cast(pl.Decimal(18, DIGITS)) for name in style.fixed if name in frame.columns]
+    numbers = [name for name in style.fixed if name in frame.columns and name not in style.lists]
+    fixed = [pl.col(name).cast(pl.Decimal(18, DIGITS)) for name in numbers]
     return frame.with_columns(fixed).cast(pl.String)
 
 
@@ -243,8 +251,8 @@ def _is_exact(text: str) -> bool:
 WRITERS: dict[str, Writer] = {
     "csv": Writer("comma-separated values, or with the separator of the input", _write_delimited, ","),
     "tsv": Writer("tab-separated values", _write_delimited, "\t"),
-    "jsonl": Writer("one JSON object per line", _write_json_lines),
-    "parquet": Writer("Parquet", _write_parquet),
+    "jsonl": Writer("one JSON object per line", _write_json_lines, holds_lists=True),
+    "parquet": Writer("Parquet", _write_parquet, holds_lists=True),
     "xlsx": Writer("an Excel workbook (`pip install 'tfcr[excel]'`)", _write_xlsx, check=_import_xlsxwriter),
 }
 
@@ -316,11 +324,11 @@ def frame_writer(path: str | None, default: str, style: Style | None = None) -> 
             if sys.stdout is None:
                 raise DataError("standard output is closed; give a file: -o FILE")
             with contextmanager(writer.write_to)(sys.stdout.buffer, style) as write:
-                yield lambda frame: write(_rounded(frame, style))
+                yield lambda frame: write(_as_held(frame, writer, style))
             sys.stdout.buffer.flush()
             return
         with written_beside(Path(path)) as file, contextmanager(writer.write_to)(file, style) as write:
-            yield lambda frame: write(_rounded(frame, style))
+            yield lambda frame: write(_as_held(frame, writer, style))
     except pl.exceptions.PolarsError as error:
         if "(os error " in str(error):  # a full disk, which polars calls a damaged file
             raise OSError(f"{path or 'standard output'}: {str(error).splitlines()[0]}") from error
@@ -328,8 +336,22 @@ def frame_writer(path: str | None, default: str, style: Style | None = None) -> 
         raise DataError(f"cannot write such a table: {reason}; JSON lines hold anything: -o FILE.jsonl") from error
 
 
-def _rounded(frame: pl.DataFrame, style: Style) -> pl.DataFrame:
-    return frame.with_columns(frame[name].round(DIGITS) for name in style.fixed if name in frame.columns)
+def _as_held(frame: pl.DataFrame, writer: Writer, style: Style) -> pl.DataFrame:
+    """Return a table with rounded numbers, and with lists as the format holds them: joined if it holds none."""
+    for name in style.fixed:
+        if name in frame.columns:
+            is_list = frame.schema[name] == pl.List
+            rounded = frame[name].list.eval(pl.element().round(DIGITS)) if is_list else frame[name].round(DIGITS)
+            frame = frame.with_columns(rounded)
+    if writer.holds_lists:
+        return frame
+    return frame.with_columns(_joined(frame[name], style) for name in style.lists)
+
+
+def _joined(column: pl.Series, style: Style) -> pl.Series:
+    """Return lists as text, with the separator between; a row without a list stays empty."""
+    element = pl.element().cast(pl.Decimal(18, DIGITS)) if column.name in style.fixed else pl.element()
+    return column.list.eval(element.cast(pl.String)).list.join(style.label_separator)
 
 
 def write_frame(frame: pl.DataFrame, path: str | None, default: str, style: Style | None = None) -> None:

@@ -23,7 +23,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from tfcr.errors import InputError
 from tfcr.features.matrix import DenseFeatures, Features, SparseFeatures, gram, in_float64
-from tfcr.heads.base import Solution, Targets
+from tfcr.heads.base import Solution
+from tfcr.heads.targets import Targets
 from tfcr.system import parameters
 from tfcr.system.hardware import in_parallel, n_threads, one_blas_thread
 

@@ -7,19 +7,19 @@ thousand documents are enough.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
-from tfcr.decision import ClassNumbers, best_class, confusion_matrix, logits, macro_f1, output_offsets
+from tfcr.decision import above, logits, output_offsets
 from tfcr.features.blocks import Block
 from tfcr.features.cross_fit import BlockMaker, FoldBlocks, cross_fit_blocks, make_blocks_from, stratified_folds
 from tfcr.heads import Examples, FittedHead, Head, Problem, Targets
+from tfcr.heads.targets import Decisions
 from tfcr.system.progress import Tell
 from tfcr.text.class_counts import ClassCounts
 
@@ -42,6 +42,8 @@ SMALLEST_WEIGHT = 0.02
 """A part with a smaller fraction of all weight is left out: it costs more than it gives."""
 OFFSETS = np.linspace(-0.6, 0.6, 25)
 """Class offsets that are tried, in units of the log frequency of classes; negative ones favour rare classes."""
+CERTAIN = 10.0
+"""The score of a class that every document has, its negative if none has it: a probability of .99995."""
 RESAMPLES = 50
 """Bootstrap samples that tell the standard error of a difference in macro-F1."""
 
@@ -70,12 +72,16 @@ class PartToFit:
 
 @dataclass(frozen=True)
 class Stacked:
-    """The sum of the fitted parts, and the weight of each part in scores of equal standard deviation."""
+    """The sum of the fitted parts, and the weight of each part in scores of equal standard deviation.
+
+    `thresholds` are the scores above which each class is assigned if documents have several; None if none were tuned.
+    """
 
     blocks: list[Block]
     fitted: FittedHead
     part_weights: dict[str, float]
     uses_bigrams: bool
+    thresholds: NDArray[np.float64] | None = None
 
 
 def fit_parts(
@@ -112,19 +118,22 @@ def fit_parts(
         [part], [head] = parts, parts[0].heads
         fit = _PartFit(part, part.select(examples), counts, max_memory, seed)
         steps.begin("fitting", part)
-        return Stacked([*fit.problem.blocks], fit.fit(head, start), {part.name: 1.0}, part.uses_bigrams)
+        fitted = _with_constants(fit.fit(head, start), examples.targets)
+        return Stacked([*fit.problem.blocks], fitted, {part.name: 1.0}, part.uses_bigrams)
     fits = [_PartFit(part, part.select(examples), counts, max_memory, seed) for part in parts]
     plan = _learn_stacking(fits, examples, seed, steps)
     used = np.flatnonzero(plan.weights).tolist()
-    fitted = []
+    fitted_parts = []
     for number in used:
         steps.begin("fitting", parts[number])
-        fitted.append(fits[number].fit(plan.heads[number].with_tolerance(PART_TOLERANCE)))
+        fitted_parts.append(fits[number].fit(plan.heads[number].with_tolerance(PART_TOLERANCE)))
+    summed = _weighted_sum(fitted_parts, (plan.weights / plan.scales)[used], plan.offsets)
     return Stacked(
         blocks=[block for number in used for block in fits[number].problem.blocks],
-        fitted=_weighted_sum(fitted, (plan.weights / plan.scales)[used], plan.offsets),
+        fitted=_with_constants(summed, examples.targets),
         part_weights={part.name: float(weight) for part, weight in zip(parts, plan.weights, strict=True)},
         uses_bigrams=any(parts[number].uses_bigrams for number in used),
+        thresholds=plan.thresholds,
     )
 
 
@@ -249,6 +258,16 @@ def _weighted_sum(fits: Sequence[FittedHead], factors: NDArray[np.float64], offs
     )
 
 
+def _with_constants(fitted: FittedHead, targets: Targets) -> FittedHead:
+    """Return a head that always assigns the classes that every document has, and never those that none has."""
+    signs = targets.constant_signs()
+    if not signs.any():
+        return fitted
+    coefficients = np.where(signs == 0, fitted.coefficients, 0)
+    intercepts = np.where(signs == 0, fitted.intercepts, CERTAIN * signs)
+    return replace(fitted, coefficients=coefficients, intercepts=intercepts)
+
+
 # out-of-fold scores ------------------------------------------------------------------------------------------------
 
 
@@ -263,12 +282,15 @@ class _Stacking(NamedTuple):
         The weight of each part, and the standard deviation that its scores are divided by; (n_parts,).
     offsets
         What to add to each output; (n_outputs,).
+    thresholds
+        Of several labels: the score above which each class is assigned; (n_classes,).
     """
 
     heads: list[Head]
     weights: NDArray[np.float64]
     scales: NDArray[np.float64]
     offsets: NDArray[np.float64]
+    thresholds: NDArray[np.float64] | None = None
 
 
 def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, steps: _Steps) -> _Stacking:
@@ -277,16 +299,19 @@ def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, ste
     out_of_fold = [OutOfFold(fit, folds, steps.begin) for fit in fits]
     picked = [part.pick_head() for part in out_of_fold]
     heads = [fit.part.heads[number] for fit, number in zip(fits, picked, strict=True)]
+    no_offsets = np.zeros(targets.n_outputs)
     if not folds:
-        return _Stacking(heads, np.ones(len(fits)), np.ones(len(fits)), np.zeros(targets.n_outputs))
+        return _Stacking(heads, np.ones(len(fits)), np.ones(len(fits)), no_offsets)
     n_folds = len(folds) if len(fits) > 1 else max(min(OFFSET_FOLDS, len(folds)), out_of_fold[0].n_known(picked[0]))
     truth = targets.rows(np.concatenate(folds[:n_folds]))
     scores = [part.scores(number, n_folds) for part, number in zip(out_of_fold, picked, strict=True)]
     scales = np.array([_standard_deviation(part) for part in scores])
     scaled = [part / scale for part, scale in zip(scores, scales, strict=True)]
     weights = not_worse_than_one(learn_part_weights(scaled, truth), scaled, truth)
-    offsets = tune_class_offset(np.tensordot(weights, np.stack(scaled), 1), truth, targets)
-    return _Stacking(heads, weights, scales, offsets)
+    summed = np.tensordot(weights, np.stack(scaled), 1)
+    if targets.several:
+        return _Stacking(heads, weights, scales, no_offsets, tune_thresholds(summed, truth, targets))
+    return _Stacking(heads, weights, scales, tune_class_offset(summed, truth, targets))
 
 
 def stacking_folds(examples: Examples, seed: int) -> list[NDArray[np.int64]]:
@@ -387,14 +412,14 @@ def learn_part_weights(scores: Sequence[Scores], truth: Targets) -> NDArray[np.f
 def least_loss(scores: Scores, truth: Targets) -> float:
     """Return the loss of out-of-fold scores at their best temperature."""
     alone = logits(scores)
-    return _stacking_loss(np.array([_temperature(alone, truth)]), alone[None], truth)[0]
+    return truth.loss(np.array([_temperature(alone, truth)]), alone[None])[0]
 
 
 def _temperature(summed: Scores, truth: Targets) -> float:
     """Return the factor, above 0, that makes the true classes most likely under one part's logits."""
 
     def penalised(factor: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = _stacking_loss(factor, summed[None], truth)
+        loss, gradient = truth.loss(factor, summed[None])
         return loss + PENALTY * float(factor @ factor), gradient + 2 * PENALTY * factor
 
     found = minimize(penalised, np.ones(1), method="L-BFGS-B", jac=True, bounds=[(1e-3, None)])
@@ -406,7 +431,7 @@ def _shrunk_weights(stacked: Scores, truth: Targets, equal: NDArray[np.float64])
     cost = SHRINKAGE / len(truth.labels)
 
     def penalised(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = _stacking_loss(weights, stacked, truth)
+        loss, gradient = truth.loss(weights, stacked)
         distance = weights / equal - 1
         return loss + cost * float(distance @ distance), gradient + 2 * cost * distance / equal
 
@@ -414,35 +439,24 @@ def _shrunk_weights(stacked: Scores, truth: Targets, equal: NDArray[np.float64])
     return np.asarray(found.x if found.x.any() else equal)
 
 
-def _stacking_loss(
-    part_weights: NDArray[np.float64], stacked: Scores, truth: Targets
-) -> tuple[float, NDArray[np.float64]]:
-    """Return the mean negative log-likelihood of the true classes, and its gradient.
-
-    `stacked` are the logits of each part; (n_parts, n_documents, n_classes).
-    """
-    # p is the part, n the document, k the class: the loss is Σ_n weight_n · (log Σ_k exp s_nk - s_n,true)
-    weights = truth.root_balanced_weights()
-    own = stacked[:, np.arange(len(truth.labels)), truth.labels]
-    summed = np.tensordot(part_weights, stacked, 1)
-    totals = logsumexp(summed, axis=1)
-    probabilities = np.exp(summed - totals[:, None])
-    loss = weights @ (totals - part_weights @ own)
-    gradient = (np.einsum("pnk,nk->pn", stacked, probabilities) - own) @ weights
-    return float(loss), gradient
-
-
 def not_worse_than_one(weights: NDArray[np.float64], scores: Sequence[Scores], truth: Targets) -> NDArray[np.float64]:
     """Return the part weights, or those of a single part that alone has a higher macro-F1 out of fold beyond chance."""
-    summed = best_class(np.tensordot(weights, np.stack(scores), 1))
-    alone = [best_class(part) for part in scores]
-    best = int(np.argmax([_macro_f1(winners, truth) for winners in alone]))
+    summed = truth.decide(np.tensordot(weights, np.stack(scores), 1))
+    alone = [truth.decide(part) for part in scores]
+    best = int(np.argmax([truth.macro_f1(decisions) for decisions in alone]))
     if len(scores) == 1 or not _gains(alone[best], summed, truth):
         return weights
     return np.where(np.arange(len(weights)) == best, _temperature(logits(scores[best]), truth), 0.0)
 
 
-# class offset ------------------------------------------------------------------------------------------------------
+# class offset, and thresholds of several labels --------------------------------------------------------------------
+
+
+def _is_balanced(training: Targets) -> bool:
+    """Return whether all classes have the same weight in all; else the user wants something else than macro-F1."""
+    totals = training.class_totals()
+    balanced = (training.class_weight * totals)[totals > 0]
+    return bool(np.allclose(balanced, balanced[0]))
 
 
 def tune_class_offset(scores: Scores, truth: Targets, training: Targets) -> NDArray[np.float64]:
@@ -461,23 +475,18 @@ def tune_class_offset(scores: Scores, truth: Targets, training: Targets) -> NDAr
         The targets of all training documents, for the frequency of each class.
     """
     totals = training.class_totals()
-    balanced = training.class_weight * totals
     log_frequency = output_offsets(np.log(totals) - np.log(totals).mean())
-    if not np.allclose(balanced, balanced[0]):  # the user wants other weights
+    if not _is_balanced(training):
         return np.zeros_like(log_frequency)
     offsets = sorted(OFFSETS, key=abs)  # of several that are as good, the smallest
-    winners = [best_class(scores + offset * log_frequency) for offset in offsets]
-    best = int(np.argmax([_macro_f1(some, truth) for some in winners]))
-    if not _gains(winners[best], best_class(scores), truth):
+    winners = [truth.decide(scores + offset * log_frequency) for offset in offsets]
+    best = int(np.argmax([truth.macro_f1(some) for some in winners]))
+    if not _gains(winners[best], truth.decide(scores), truth):
         return np.zeros_like(log_frequency)
     return np.asarray(offsets[best] * log_frequency)
 
 
-def _macro_f1(winners: ClassNumbers, truth: Targets) -> float:
-    return macro_f1(confusion_matrix(truth.labels, winners, truth.n_classes, truth.sample_weight))
-
-
-def _gains(one: ClassNumbers, other: ClassNumbers, truth: Targets) -> bool:
+def _gains(one: Decisions, other: Decisions, truth: Targets) -> bool:
     """Return whether one set of decisions has a higher macro-F1, by more than a standard error of the difference."""
     if np.array_equal(one, other):
         return False
@@ -487,5 +496,58 @@ def _gains(one: ClassNumbers, other: ClassNumbers, truth: Targets) -> bool:
     for _ in range(RESAMPLES):
         drawn = random.integers(n_documents, size=n_documents)
         some = truth.rows(drawn)
-        differences.append(_macro_f1(one[drawn], some) - _macro_f1(other[drawn], some))
-    return _macro_f1(one, truth) - _macro_f1(other, truth) > float(np.std(differences))
+        differences.append(some.macro_f1(one[drawn]) - some.macro_f1(other[drawn]))
+    return truth.macro_f1(one) - truth.macro_f1(other) > float(np.std(differences))
+
+
+def tune_thresholds(scores: Scores, truth: Targets, training: Targets) -> NDArray[np.float64]:
+    """Return the score of each class above which it is assigned, where classes are balanced; (n_classes,).
+
+    Macro-F1 is the mean over classes, so that each class has the threshold of its own largest F1. It stays 0 unless
+    that gains more F1 than one standard error.
+
+    Parameters
+    ----------
+    scores
+        Out-of-fold scores; (n_documents, n_classes).
+    truth
+        The classes of these documents, several each.
+    training
+        The targets of all training documents.
+    """
+    thresholds = np.zeros(truth.n_outputs)
+    if not _is_balanced(training):
+        return thresholds
+    random = np.random.default_rng(0)
+    n_documents = len(truth.labels)
+    drawn = random.multinomial(n_documents, np.full(n_documents, 1 / n_documents), RESAMPLES) * truth.sample_weight
+    for number in np.flatnonzero(truth.constant_signs() == 0).tolist():
+        column, own = scores[:, number], truth.labels[:, number]
+        best = _best_threshold(column, own, truth.sample_weight)
+        tuned, natural = above(column - best), above(column)
+        gain = _f1(tuned, own, truth.sample_weight) - _f1(natural, own, truth.sample_weight)
+        if gain > float(np.std(_f1(tuned, own, drawn) - _f1(natural, own, drawn))):
+            thresholds[number] = best
+    return thresholds
+
+
+def _best_threshold(scores: Scores, own: NDArray[np.bool_], weights: NDArray[np.float64]) -> float:
+    """Return the threshold with the largest F1 of one class, half-way between two scores.
+
+    Scores of 3, 2, 1 for documents of the class, another, the class: with the first one assigned, F1 is 2/3, with two
+    1/2, with all 4/5; the threshold is below all three.
+    """
+    order = np.argsort(-scores, kind="stable")
+    sorted_scores = scores[order]
+    right, assigned = np.cumsum((weights * own)[order]), np.cumsum(weights[order])
+    f1 = 2 * right / (assigned + right[-1])
+    ends = np.append(sorted_scores[:-1] > sorted_scores[1:], True)  # equal scores are assigned together
+    last = int(np.argmax(np.where(ends, f1, -1)))
+    following = sorted_scores[last + 1] if last + 1 < len(scores) else sorted_scores[last] - 1
+    return float((sorted_scores[last] + following) / 2)
+
+
+def _f1(assigned: NDArray[np.bool_], own: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return F1 of one class for each row of weights, 0 if nothing is there; (..., n_documents) gives (...)."""
+    right, total = weights @ (assigned & own), weights @ assigned + weights @ own
+    return np.asarray(2 * right / np.where(total > 0, total, 1))

@@ -18,6 +18,7 @@ from tfcr.errors import InputError, shown
 from tfcr.system.lazy import lazy_module
 from tfcr.system.parameters import MIN_COUNT, Parameter, number, zero_or
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
+from tfcr.text.label_sets import AnyLabels, LabelSets, find_label_sets
 from tfcr.text.labels import LabelError, label_array
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
@@ -88,28 +89,30 @@ class ClassCounts:
     def from_texts(
         cls,
         texts: Iterable[str],
-        labels: Iterable[Any],
+        labels: Any,
         *,
         tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
         sample_weight: Iterable[float] | None = None,
     ) -> ClassCounts:
-        """Count the words of labelled texts."""
+        """Count the words of labelled texts; a text with several labels, a list of them, counts in each class."""
         checked = check_texts(texts)
-        targets = check_labels(labels, len(checked))
+        targets = check_targets(labels, len(checked))
         return cls.from_documents(count_terms(checked, tokenizer), targets, sample_weight=sample_weight)
 
     @classmethod
     def from_documents(
-        cls, documents: CountedDocuments, labels: Iterable[Any], *, sample_weight: Iterable[float] | None = None
+        cls, documents: CountedDocuments, labels: Any, *, sample_weight: Iterable[float] | None = None
     ) -> ClassCounts:
         """Add up the counts of labelled documents by class; bigrams are left out.
 
-        A document of weight 2 counts as two documents, one of weight 0 as none.
+        A document of weight 2 counts as two documents, one of weight 0 as none; one with two labels in both classes.
         """
         documents = documents.only_words()
         n_documents, n_words = documents.matrix.shape
-        targets = check_labels(labels, n_documents)
+        targets = check_targets(labels, n_documents)
         weights = check_sample_weight(sample_weight, n_documents)
+        if isinstance(targets, LabelSets):
+            return cls._of_label_sets(documents, targets, weights)
         classes, numbers = _number_labels(targets)
         words, sizes = documents.matrix.indices, np.diff(documents.matrix.indptr)
         # what each count of the matrix stands for: documents, and occurrences
@@ -127,6 +130,26 @@ class ClassCounts:
             word_documents=np.bincount(words, once, n_words).astype(np.float64, copy=False),
             class_occurrences=np.asarray(occurrences.sum(axis=0), np.float64),
             class_documents=np.bincount(numbers, weights, minlength=len(classes)).astype(np.float64),
+            n_occurrences=float(often.sum()),
+            n_documents=float(weights.sum()),
+        )
+
+    @classmethod
+    def _of_label_sets(cls, documents: CountedDocuments, sets: LabelSets, weights: NDArray[np.float64]) -> ClassCounts:
+        """Add up the counts of documents with several labels: by class, and once over all documents."""
+        classes = sp.csr_array(sets.members.astype(np.float64))
+        once = sp.csr_array(sp.diags_array(weights) @ documents.matrix.astype(np.bool_).astype(np.float64)).T
+        often = sp.csr_array(sp.diags_array(weights) @ documents.matrix.astype(np.float64)).T
+        occurrences, in_documents = (_tidy(counts @ classes) for counts in (often, once))
+        return cls(
+            words=documents.vocabulary.words,
+            classes=sets.classes,
+            occurrences=occurrences,
+            documents=in_documents,
+            word_occurrences=np.asarray(often.sum(axis=1), np.float64),
+            word_documents=np.asarray(once.sum(axis=1), np.float64),
+            class_occurrences=np.asarray(occurrences.sum(axis=0), np.float64),
+            class_documents=np.asarray(weights @ sets.members, np.float64),
             n_occurrences=float(often.sum()),
             n_documents=float(weights.sum()),
         )
@@ -216,6 +239,16 @@ class ClassCounts:
             n_occurrences=self.n_occurrences,
             n_documents=self.n_documents,
         )
+
+
+def check_targets(labels: Any, n_documents: int) -> AnyLabels:
+    """Return one label per text as an array, or several as LabelSets; see `check_labels` and `find_label_sets`."""
+    found = find_label_sets(labels)
+    if not isinstance(found, LabelSets):
+        return check_labels(found, n_documents)
+    if len(found) != n_documents:
+        raise InputError(f"found {n_documents} texts and labels of {len(found)}; expected the same number of each")
+    return found
 
 
 def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
@@ -343,10 +376,15 @@ def _add_up_sparse(
 ) -> sp.csr_array:
     """Add up values as `_add_up_dense` does, where there are too many words and classes for an array of all."""
     added = np.ones(len(words)) if values is None else values.astype(np.float64)
-    sums = sp.coo_array((added, (words, numbers)), shape=shape).tocsr()
-    sums.eliminate_zeros()
-    sums.sort_indices()
-    return sums
+    return _tidy(sp.coo_array((added, (words, numbers)), shape=shape))
+
+
+def _tidy(counts: Any) -> sp.csr_array:
+    """Return a sparse matrix without stored zeros, its columns in order."""
+    tidy: sp.csr_array = sp.csr_array(counts)
+    tidy.eliminate_zeros()
+    tidy.sort_indices()
+    return tidy
 
 
 def _expand_matrix(

@@ -10,6 +10,7 @@ def model_card(config: dict[str, Any]) -> str:
         "\n".join(["```python", "from tfcr import load", "", 'load("this-folder").predict(["a text"])', "```"]),
         _scores(config["scores"]),
         _trained_on(config["training"], config["classes"]["values"]),
+        *_several(config.get("decision"), config["classes"]["values"]),
         _hashes(config.get("hashed_texts")),
         _table("Settings", ("setting", "value"), sorted(config["settings"].items())),
         _table("Made with", ("", "version"), sorted(config["training"]["versions"].items())),
@@ -30,6 +31,16 @@ def _trained_on(training: dict[str, Any], classes: list[Any]) -> str:
     )
     rows = [(label, f"{size:,.0f}") for label, size in zip(classes, training["documents_per_class"], strict=True)]
     return _table("What it was trained on", ("class", "documents"), rows, summary)
+
+
+def _several(decision: dict[str, Any] | None, classes: list[Any]) -> list[str]:
+    """Return what a reader must know of a model that gives several labels; nothing of one that gives one."""
+    if decision is None:
+        return []
+    limits = decision["thresholds"] or [0.0] * len(classes)
+    rows = [(label, f"{limit:+.3f}") for label, limit in zip(classes, limits, strict=True)]
+    about = "A text may have several labels, or none: those whose scores are above these thresholds."
+    return [_table("Which labels a text gets", ("class", "threshold of the score"), rows, about)]
 
 
 def _hashes(stored: int | None) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.decision import LINKS, Decision
 from tfcr.errors import DamagedError, InputError, ModelError, look_up
 from tfcr.features.blocks import AVERAGINGS
 from tfcr.kernels.layout import ENTRY, VALUE
@@ -23,6 +24,7 @@ from tfcr.system.array_codec import (
     write_strings,
 )
 from tfcr.text.class_counts import ClassCounts, Labels
+from tfcr.text.label_sets import FORMS
 from tfcr.text.labels import LabelError, label_array
 from tfcr.text.lexicon import MARGIN, BigramLexicon, Lexicon, number_bits
 from tfcr.text.pieces import SEGMENTATIONS, Pieces
@@ -74,6 +76,31 @@ def read_classes(stored: dict[str, Any]) -> Labels:
     if not (classes[:-1] < classes[1:]).all():
         raise ModelError("its classes are repeated or not sorted")
     return classes
+
+
+def write_decision(decision: Decision) -> dict[str, Any]:
+    """Return what a decision on several labels holds besides classes and link, as JSON."""
+    return {"form": decision.form, "thresholds": None if decision.thresholds is None else decision.thresholds.tolist()}
+
+
+def read_decision(classes: Labels, link: str, stored: Mapping[str, Any] | None) -> Decision:
+    """Return how scores become labels; models of one label per document hold nothing besides classes and link."""
+    look_up(LINKS, link, "link")
+    if stored is None:
+        decision = Decision(classes, link)
+    else:
+        thresholds = stored["thresholds"]
+        limits = None if thresholds is None else np.array(thresholds, np.float64)
+        decision = Decision(classes, link, stored["form"], limits)
+        if stored["form"] not in FORMS or not (limits is None or _are_thresholds(limits, classes)):
+            raise ModelError("its thresholds, or the form of its labels, cannot be read")
+    if decision.several != (link == "independent"):
+        raise ModelError(f"it has the link {link!r}, which is not that of its labels")
+    return decision
+
+
+def _are_thresholds(limits: NDArray[np.float64], classes: Labels) -> bool:
+    return limits.shape == classes.shape and bool((np.abs(limits) <= LARGEST).all())
 
 
 def write_table(table: WordTable) -> Arrays:
