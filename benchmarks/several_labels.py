@@ -57,7 +57,8 @@ def joined_agnews(seed: int = 0) -> Documents:
     order = np.random.default_rng(seed).permutation(len(corpus))
     half = len(order) // 2
     texts = [
-        f"{corpus.texts[one]} {corpus.texts[two]}" for one, two in zip(order[:half], order[half : 2 * half], strict=True)
+        f"{corpus.texts[one]} {corpus.texts[two]}"
+        for one, two in zip(order[:half], order[half : 2 * half], strict=True)
     ]
     classes = np.unique(corpus.labels)
     numbers = np.searchsorted(classes, corpus.labels)

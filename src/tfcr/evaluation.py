@@ -607,7 +607,8 @@ def _check_several(model: TrainedModel, corpus: Corpus) -> None:
             "expected lists of labels, or say what separates them in a cell: --label-separator ';'"
         )
     if corpus.several and not model.decision.several:
+        example = next((row for row in corpus.labels if len(row) > 1), corpus.labels[0])
         raise InputError(
-            f"{corpus.name}: found several labels per document, {shown(list(corpus.labels[0]))}, and the model gives "
-            "one; expected one label each, or a model trained on several: tfcr train DATA -o MODEL"
+            f"{corpus.name}: found several labels per document, {shown(list(example))}, and the model gives one; "
+            "expected one label each, or a model trained on several: tfcr train DATA -o MODEL"
         )

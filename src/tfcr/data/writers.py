@@ -341,7 +341,7 @@ def _as_held(frame: pl.DataFrame, writer: Writer, style: Style) -> pl.DataFrame:
     for name in style.fixed:
         if name in frame.columns:
             is_list = frame.schema[name] == pl.List
-            rounded = frame[name].list.eval(pl.element().round(DIGITS)) if is_list else frame[name].round(DIGITS)
+            rounded = _rounded_lists(frame[name]).cast(pl.List(pl.Float64)) if is_list else frame[name].round(DIGITS)
             frame = frame.with_columns(rounded)
     if writer.holds_lists:
         return frame
@@ -350,8 +350,12 @@ def _as_held(frame: pl.DataFrame, writer: Writer, style: Style) -> pl.DataFrame:
 
 def _joined(column: pl.Series, style: Style) -> pl.Series:
     """Return lists as text, with the separator between; a row without a list stays empty."""
-    element = pl.element().cast(pl.Decimal(18, DIGITS)) if column.name in style.fixed else pl.element()
-    return column.list.eval(element.cast(pl.String)).list.join(style.label_separator)
+    cells = _rounded_lists(column) if column.name in style.fixed else column
+    return cells.cast(pl.List(pl.String)).list.join(style.label_separator)
+
+
+def _rounded_lists(column: pl.Series) -> pl.Series:
+    return column.cast(pl.List(pl.Decimal(18, DIGITS)))
 
 
 def write_frame(frame: pl.DataFrame, path: str | None, default: str, style: Style | None = None) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from tfcr.decision import above, logits, output_offsets
+from tfcr.decision import ClassHits, above, hits_of_members, logits, output_offsets
 from tfcr.features.blocks import Block
 from tfcr.features.cross_fit import BlockMaker, FoldBlocks, cross_fit_blocks, make_blocks_from, stratified_folds
 from tfcr.heads import Examples, FittedHead, Head, Problem, Targets
@@ -44,6 +44,8 @@ OFFSETS = np.linspace(-0.6, 0.6, 25)
 """Class offsets that are tried, in units of the log frequency of classes; negative ones favour rare classes."""
 CERTAIN = 10.0
 """The score of a class that every document has, its negative if none has it: a probability of .99995."""
+SWEEPS = 5
+"""How often the threshold of each class is tuned, given those of the others."""
 RESAMPLES = 50
 """Bootstrap samples that tell the standard error of a difference in macro-F1."""
 
@@ -503,8 +505,8 @@ def _gains(one: Decisions, other: Decisions, truth: Targets) -> bool:
 def tune_thresholds(scores: Scores, truth: Targets, training: Targets) -> NDArray[np.float64]:
     """Return the score of each class above which it is assigned, where classes are balanced; (n_classes,).
 
-    Macro-F1 is the mean over classes, so that each class has the threshold of its own largest F1. It stays 0 unless
-    that gains more F1 than one standard error.
+    Each class has the threshold of its largest F1, and so of the largest macro-F1, among those that cost no micro-F1:
+    else rare classes would be assigned far too often. It stays 0 unless it gains more macro-F1 than one standard error.
 
     Parameters
     ----------
@@ -518,36 +520,53 @@ def tune_thresholds(scores: Scores, truth: Targets, training: Targets) -> NDArra
     thresholds = np.zeros(truth.n_outputs)
     if not _is_balanced(training):
         return thresholds
-    random = np.random.default_rng(0)
-    n_documents = len(truth.labels)
-    drawn = random.multinomial(n_documents, np.full(n_documents, 1 / n_documents), RESAMPLES) * truth.sample_weight
-    for number in np.flatnonzero(truth.constant_signs() == 0).tolist():
-        column, own = scores[:, number], truth.labels[:, number]
-        best = _best_threshold(column, own, truth.sample_weight)
-        tuned, natural = above(column - best), above(column)
-        gain = _f1(tuned, own, truth.sample_weight) - _f1(natural, own, truth.sample_weight)
-        if gain > float(np.std(_f1(tuned, own, drawn) - _f1(natural, own, drawn))):
-            thresholds[number] = best
+    varying = np.flatnonzero(truth.constant_signs() == 0).tolist()
+    natural = above(scores)
+    least_micro = hits_of_members(truth.labels, natural, truth.sample_weight).micro_f1()
+    for _ in range(SWEEPS):
+        before = thresholds.copy()
+        for number in varying:
+            hits = hits_of_members(truth.labels, above(scores - thresholds), truth.sample_weight)
+            found = _best_threshold(scores[:, number], truth, number, hits, least_micro)
+            thresholds[number] = thresholds[number] if found is None else found
+        if np.array_equal(thresholds, before):
+            break
+    tuned = above(scores - thresholds)
+    for number in varying:
+        other = tuned.copy()
+        other[:, number] = natural[:, number]
+        if not _gains(tuned, other, truth):
+            thresholds[number] = 0
     return thresholds
 
 
-def _best_threshold(scores: Scores, own: NDArray[np.bool_], weights: NDArray[np.float64]) -> float:
-    """Return the threshold with the largest F1 of one class, half-way between two scores.
+def _best_threshold(scores: Scores, truth: Targets, number: int, hits: ClassHits, least_micro: float) -> float | None:
+    """Return the threshold of one class with the largest F1, half-way between two scores; None if none is allowed.
 
     Scores of 3, 2, 1 for documents of the class, another, the class: with the first one assigned, F1 is 2/3, with two
     1/2, with all 4/5; the threshold is below all three.
+
+    Parameters
+    ----------
+    scores
+        Of this class; (n_documents,).
+    truth, number
+        The classes of the documents, and the number of this one.
+    hits
+        Those of all classes, at their present thresholds.
+    least_micro
+        What micro-F1 must not fall below.
     """
+    weights = truth.sample_weight
     order = np.argsort(-scores, kind="stable")
-    sorted_scores = scores[order]
-    right, assigned = np.cumsum((weights * own)[order]), np.cumsum(weights[order])
-    f1 = 2 * right / (assigned + right[-1])
-    ends = np.append(sorted_scores[:-1] > sorted_scores[1:], True)  # equal scores are assigned together
-    last = int(np.argmax(np.where(ends, f1, -1)))
-    following = sorted_scores[last + 1] if last + 1 < len(scores) else sorted_scores[last] - 1
-    return float((sorted_scores[last] + following) / 2)
-
-
-def _f1(assigned: NDArray[np.bool_], own: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return F1 of one class for each row of weights, 0 if nothing is there; (..., n_documents) gives (...)."""
-    right, total = weights @ (assigned & own), weights @ assigned + weights @ own
-    return np.asarray(2 * right / np.where(total > 0, total, 1))
+    ranked = scores[order]
+    right, assigned = np.cumsum((weights * truth.labels[:, number])[order]), np.cumsum(weights[order])
+    others = np.arange(len(hits.right)) != number
+    micro = 2 * (hits.right[others].sum() + right) / (hits.true.sum() + hits.assigned[others].sum() + assigned)
+    ends = np.append(ranked[:-1] > ranked[1:], True)  # equal scores are assigned together
+    allowed = ends & (micro >= least_micro * (1 - 1e-12))
+    if not allowed.any():
+        return None
+    last = int(np.argmax(np.where(allowed, 2 * right / (hits.true[number] + assigned), -1)))
+    following = ranked[last + 1] if last + 1 < len(ranked) else ranked[last] - 1
+    return float((ranked[last] + following) / 2)

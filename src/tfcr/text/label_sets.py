@@ -127,6 +127,11 @@ def _is_indicator(rows: Sequence[list[Any]]) -> bool:
 
 def _of_indicator(given: Any) -> LabelSets:
     array = np.asarray(given)
+    if array.shape[1] < 2:
+        raise InputError(
+            f"found labels of shape {array.shape}; expected one label for each text, in one dimension, or an indicator "
+            "with a column for each of two classes or more"
+        )
     if array.dtype.kind == "O":
         try:
             array = array.astype(np.float64)
