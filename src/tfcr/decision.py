@@ -164,6 +164,11 @@ class Decision:
         """Return a probability for each class; (n_documents, n_classes)."""
         return LINKS[self.link](scores)
 
+    def confidences(self, scores: Scores) -> NDArray[np.float64]:
+        """Return the probability of the winning class, (n_documents,); of several labels, those of all classes."""
+        probabilities = self.probabilities(scores)
+        return probabilities if self.several else np.asarray(probabilities.max(axis=1))
+
     @property
     def limits(self) -> NDArray[np.float64]:
         """The score above which each class is assigned, if documents have several; (n_classes,)."""

@@ -18,8 +18,8 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from tfcr.classifier import FITTING, TfcrClassifier
 from tfcr.data import Corpus
 from tfcr.data.labels import spelling_key
-from tfcr.data.several import FlatLabels
-from tfcr.decision import Decision, hits_of_labels, macro_f1_of_labels
+from tfcr.data.several import FlatLabels, rows_left
+from tfcr.decision import hits_of_labels, macro_f1_of_labels
 from tfcr.embeddings import Embeddings, embeddings_key, sources_of
 from tfcr.embeddings.automatic import CANDIDATES, Note
 from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN, is_ready
@@ -277,8 +277,7 @@ def _without(corpus: Corpus, labels: set[Any]) -> tuple[Corpus, list[int]]:
     """Return a corpus without some classes, and the positions of its documents; those with no other label are gone."""
     flat = FlatLabels.of(corpus.labels)
     rows = flat.nest([None if label in labels else label for label in flat.labels])
-    emptied = [new is None or (new == () and old != ()) for new, old in zip(rows, corpus.labels, strict=True)]
-    kept = [number for number, is_empty in enumerate(emptied) if not is_empty]
+    kept = rows_left(corpus.labels, rows)
     return replace(corpus, labels=rows).take(kept), kept
 
 
@@ -360,18 +359,12 @@ def cross_validate_prepared(
         found = fitted.model_.score_counted(prepared.documents.rows(test))
         tests.append(test)
         predictions.append(decision.assigned(found))
-        probabilities.append(_shown_probabilities(decision, found))
+        probabilities.append(decision.confidences(found))
         tested[test] = number
         scores.append(macro_f1_of_labels(labels[test], predictions[-1]))
     order = np.argsort(np.concatenate(tests))  # from the order of folds to that of the documents
     predicted = _joined(predictions)[order]
     return Evaluation(labels, predicted, np.concatenate(probabilities)[order], tested, tuple(scores))
-
-
-def _shown_probabilities(decision: Decision, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probability of the predicted class, (n_documents,); of several labels, those of all classes."""
-    probabilities = decision.probabilities(scores)
-    return probabilities if decision.several else np.asarray(probabilities.max(axis=1))
 
 
 def _joined(parts: Sequence[AnyLabels]) -> AnyLabels:

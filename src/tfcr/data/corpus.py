@@ -26,7 +26,16 @@ from tfcr.data.labels import (
 )
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import READERS, read_label_lines, read_table
-from tfcr.data.several import FlatLabels, as_tuples, check_sets, has_sets, holds_lists, list_cells, split_cells
+from tfcr.data.several import (
+    FlatLabels,
+    as_tuples,
+    check_sets,
+    has_sets,
+    holds_lists,
+    list_cells,
+    rows_left,
+    split_cells,
+)
 from tfcr.errors import DataError, shown
 from tfcr.system.files import scratch_folder
 from tfcr.system.limits import is_pipe, is_there
@@ -136,10 +145,7 @@ def with_label_options(corpus: Corpus, options: ReadOptions) -> Corpus:
         flat = FlatLabels.of(corpus.labels)
         mapped, notes = map_labels(flat.labels, known, any_spelling=options.merge_labels, several=corpus.several)
         rows = flat.nest(mapped)
-        # a row is left out with its label, or with the last of its labels
-        emptied = [new is None or (new == () and old != ()) for new, old in zip(rows, corpus.labels, strict=True)]
-        kept = [number for number, is_empty in enumerate(emptied) if not is_empty]
-        corpus = replace(corpus, labels=rows).take(kept)
+        corpus = replace(corpus, labels=rows).take(rows_left(corpus.labels, rows))
         flat = FlatLabels.of(corpus.labels)
         if not flat.labels:
             raise DataError(f"{corpus.name}: the map of labels leaves out every row; expected one that keeps some")

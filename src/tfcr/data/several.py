@@ -92,3 +92,13 @@ class FlatLabels:
         following = iter(labels)
         rows = ([next(following) for _ in range(size)] for size in self.sizes)
         return [tuple(dict.fromkeys(label for label in row if label is not None)) for row in rows]
+
+
+def rows_left(before: Sequence[Any], after: Sequence[Any]) -> list[int]:
+    """Return the positions of the rows that did not lose their label, or the last of their labels.
+
+    >>> rows_left([("a", "b"), ("c",), ()], [("a",), (), ()]), rows_left(["a", "b"], [None, "b"])
+    ([0, 2], [1])
+    """
+    rows = enumerate(zip(before, after, strict=True))
+    return [number for number, (old, new) in rows if new is not None and (new != () or old == ())]

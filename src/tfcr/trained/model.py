@@ -108,10 +108,8 @@ class TrainedModel:
         If texts have several labels, these are LabelSets, and the probabilities are those of all classes.
         """
         found = self.score_texts(texts)
-        probabilities = self.decision.probabilities(found.scores)
-        if not self.decision.several:
-            probabilities = probabilities.max(axis=1)
-        return self.decision.assigned(found.scores), probabilities, found.unknown_fractions
+        scores = found.scores
+        return self.decision.assigned(scores), self.decision.confidences(scores), found.unknown_fractions
 
     def explain(self, text: str) -> Explanation:
         """Return what each term of a text adds to each class's score."""

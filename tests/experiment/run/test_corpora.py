@@ -25,9 +25,7 @@ def test_several_labels_per_document_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"text": "a", "label": ["x", "y"]}\n{"text": "b", "label": ["x"]}\n')
     plan = CorpusPlan(str(file), ReadOptions(), "words", 10, 0, 2)
-    with pytest.raises(
-        DataError, match="found several labels per document; an experiment"
-    ):
+    with pytest.raises(DataError, match="found several labels per document; an experiment"):
         read_whole(plan)
 
 
