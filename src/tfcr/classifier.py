@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tfcr.decision import Decision
+from tfcr.decision import RULES, Decision
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_tables
 from tfcr.embeddings.pretrained import AUTO
 from tfcr.errors import InputError, ModelError, look_up, shown
@@ -30,7 +30,7 @@ from tfcr.system.progress import Progress, Tell
 from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts, Labels, check_sample_weight, check_targets
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
-from tfcr.text.label_sets import AnyLabels, LabelSets, classes_of
+from tfcr.text.label_sets import ONE, AnyLabels, LabelSets, classes_of
 from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.trained.collapse import collapse
 from tfcr.trained.explain import Explanation
@@ -99,6 +99,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         out-of-fold loss.
     class_weight
         ``"balanced"``, None, or a dict from class to weight. (A scikit-learn head keeps its own.)
+    decision
+        What `predict` picks labels by. ``"macro-f1"``: the score, with the class offset or thresholds tuned for macro-F1
+        if classes are balanced. ``"probability"``: `predict_proba`. None: the first if `class_weight` is balanced, else
+        the second.
     min_count
         Words that occur less often in training have no weight.
     dimensions
@@ -151,6 +155,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         cross_fit: int = 0,
         C: float | None = None,
         class_weight: str | Mapping[Any, float] | None = "balanced",
+        decision: str | None = None,
         min_count: float = 1,
         dimensions: int = 100,
         unlabelled: Iterable[str] | None = None,
@@ -168,6 +173,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.cross_fit = cross_fit
         self.C = C
         self.class_weight = class_weight
+        self.decision = decision
         self.min_count = min_count
         self.dimensions = dimensions
         self.unlabelled = unlabelled
@@ -261,7 +267,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self._set_trained(
             TrainedModel(
                 table=table,
-                decision=_decision(labels, counts.classes, stacked),
+                decision=_decision(labels, counts.classes, stacked, self._rule()),
                 tokenizer=resolve_tokenizer(self.tokenizer),
                 settings=self._settings(),
                 training=_describe_training(counts, tables, stacked.part_weights),
@@ -318,10 +324,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
         """Return a probability for each class; (n_documents, n_classes).
 
-        Those of ``lr`` are normalised sigmoids. Those of ``svm`` and ``ridge`` are a softmax of the scores and not
-        calibrated: they rank. After stacking they are a softmax of scores scaled to out-of-fold documents, each class
-        counting the same if balanced. If texts have several labels, each class has a probability of its own, the
-        sigmoid of its score; `predict` assigns the classes whose scores are above their thresholds.
+        With several parts, or if C is picked, probabilities are calibrated on out-of-fold documents, to the class
+        frequencies of the training data. The likeliest class is then not always the one that `predict` picks: see
+        `decision`. With one part and one C they are not calibrated, and rank: normalised sigmoids of ``lr``, a softmax
+        of the scores of ``svm`` and ``ridge``. If texts have several labels, each class has a probability of its own.
         """
         return self._trained().predict_proba(X)
 
@@ -374,6 +380,12 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_label = True
         return tags
 
+    def _rule(self) -> str:
+        """Return what labels are picked by: a name of RULES."""
+        if self.decision is not None:
+            return self.decision
+        return RULES[0] if self.class_weight == "balanced" else RULES[1]
+
     def check_parameters(self) -> None:
         """Raise InputError for parameters that cannot be used, before any long work."""
         if isinstance(self.parts, str) or not isinstance(self.parts, Sequence) or not self._part_rows():
@@ -394,6 +406,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         check_blocks(self.blocks, self.averaging)
         check_cross_fit(self.cross_fit)
         check_class_weight(self.class_weight)
+        if self.decision not in (None, *RULES):
+            raise InputError(f"found decision={shown(self.decision)}; expected {' or '.join(map(repr, RULES))}, or None")
         memory_limit(self.max_memory)
         check_seed(self.random_state)
         for part in self._part_rows():
@@ -534,11 +548,12 @@ def _as_sequence(embeddings: Embeddings | Sequence[Embeddings] | None) -> Sequen
     return (embeddings,) if isinstance(embeddings, Embeddings) else embeddings
 
 
-def _decision(labels: AnyLabels, classes: Labels, stacked: Stacked) -> Decision:
+def _decision(labels: AnyLabels, classes: Labels, stacked: Stacked, rule: str) -> Decision:
     """Return how scores become labels: one for each text, or all whose scores are above their thresholds."""
-    if isinstance(labels, LabelSets):
-        return Decision(classes, "independent", labels.form, stacked.thresholds)
-    return Decision(classes, stacked.fitted.link)
+    link, form = (
+        ("independent", labels.form) if isinstance(labels, LabelSets) else (stacked.fitted.link, ONE)
+    )
+    return Decision(classes, link, form, stacked.thresholds, stacked.calibration, rule)
 
 
 def _describe_training(

@@ -123,6 +123,37 @@ LINKS: dict[str, Callable[[Scores], NDArray[np.float64]]] = {
 
 
 @dataclass(frozen=True, eq=False)
+class Calibration:
+    """What turns scores into logits whose probabilities mean what they say: scale · score + offset.
+
+    Attributes
+    ----------
+    scale
+        Above 0: how sure a score is.
+    offsets
+        What each class gains, such as its log frequency; (n_classes,).
+
+    Examples
+    --------
+    Two classes of scores 0: the second is three times as frequent.
+
+    >>> Calibration(1.0, np.log([0.25, 0.75])).logits(np.array([[0.0]])).round(3)
+    array([[-1.386, -0.288]])
+    """
+
+    scale: float
+    offsets: NDArray[np.float64]
+
+    def logits(self, scores: Scores) -> NDArray[np.float64]:
+        """Return one column per class, which the link turns into probabilities; (n_documents, n_classes)."""
+        return np.asarray(self.scale * logits(scores) + self.offsets, np.float64)
+
+
+RULES = ("macro-f1", "probability")
+"""What a label is picked by: the score, which is tuned for macro-F1 where classes are balanced, or the probability."""
+
+
+@dataclass(frozen=True, eq=False)
 class Decision:
     """How scores become probabilities and labels.
 
@@ -136,6 +167,10 @@ class Decision:
         A name of FORMS: the form that labels were given in, and are answered in.
     thresholds
         Of several labels per document: the score of each class above which it is assigned, (n_classes,); None: 0.
+    calibration
+        What makes probabilities of scores; None if there were no out-of-fold scores to learn it from.
+    rule
+        A name of RULES.
 
     Examples
     --------
@@ -149,6 +184,8 @@ class Decision:
     link: str
     form: str = ONE
     thresholds: NDArray[np.float64] | None = None
+    calibration: Calibration | None = None
+    rule: str = RULES[0]
 
     @property
     def several(self) -> bool:
@@ -162,12 +199,14 @@ class Decision:
 
     def probabilities(self, scores: Scores) -> NDArray[np.float64]:
         """Return a probability for each class; (n_documents, n_classes)."""
-        return LINKS[self.link](scores)
+        return LINKS[self.link](scores if self.calibration is None else self.calibration.logits(scores))
 
     def confidences(self, scores: Scores) -> NDArray[np.float64]:
         """Return the probability of the winning class, (n_documents,); of several labels, those of all classes."""
         probabilities = self.probabilities(scores)
-        return probabilities if self.several else np.asarray(probabilities.max(axis=1))
+        if self.several:
+            return probabilities
+        return np.asarray(probabilities[np.arange(len(scores)), self.winners(scores)])
 
     @property
     def limits(self) -> NDArray[np.float64]:
@@ -175,15 +214,21 @@ class Decision:
         return np.zeros(len(self.classes)) if self.thresholds is None else self.thresholds
 
     def margins(self, scores: Scores) -> Scores:
-        """Return how far each class is above its threshold; (n_documents, n_classes). One label has no thresholds."""
+        """Return what labels are picked by, (n_documents, n_classes): the largest, or of several labels all above 0."""
+        if self.rule == "probability" and self.calibration is not None:
+            return self.calibration.logits(scores)
         found: Scores = scores - self.limits if self.several else class_scores(scores)
         return found
+
+    def winners(self, scores: Scores) -> ClassNumbers:
+        """Return the position of the winning class of each document; ties go to the first. Not for several labels."""
+        return np.asarray(self.margins(scores).argmax(axis=1), np.int64)
 
     def assigned(self, scores: Scores) -> AnyLabels:
         """Return the winning class of each document as a label, or all classes above their thresholds."""
         if self.several:
             return LabelSets(self.classes, above(self.margins(scores)), self.form)
-        winners: Labels = self.classes[best_class(scores)]
+        winners: Labels = self.classes[self.winners(scores)]
         return winners
 
     def labels(self, scores: Scores) -> Any:
@@ -272,3 +317,44 @@ def macro_f1(confusion: Confusion, counted: NDArray[np.bool_] | None = None) -> 
 def macro_f1_of_labels(labels: AnyLabels, predicted: AnyLabels) -> float:
     """Return the mean F1 of the classes among `labels`."""
     return hits_of_labels(labels, predicted).macro_f1()
+
+
+BINS = 15
+"""Of equal width, in which probabilities are compared with how often they are right."""
+
+
+class Reliability(NamedTuple):
+    """How often labels were right, by their probability; a bin without labels has 0 everywhere. Each is (BINS,).
+
+    Attributes
+    ----------
+    sizes
+        The fraction of all labels in the bin.
+    confidences, right
+        The mean probability of the bin's labels, and the fraction of them that were right.
+    """
+
+    sizes: NDArray[np.float64]
+    confidences: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+    @property
+    def expected_error(self) -> float:
+        """The expected calibration error: the mean distance of both, each bin by its size."""
+        return float(self.sizes @ np.abs(self.confidences - self.right))
+
+
+def reliability(confidences: NDArray[np.float64], right: NDArray[np.bool_], n_bins: int = BINS) -> Reliability:
+    """Compare the probability of each label with whether it was right.
+
+    Examples
+    --------
+    Of two labels with the probability .8, one is right: off by .3.
+
+    >>> round(reliability(np.array([0.8, 0.8]), np.array([True, False])).expected_error, 3)
+    0.3
+    """
+    bins = np.minimum((confidences * n_bins).astype(np.int64), n_bins - 1)
+    sizes = np.bincount(bins, minlength=n_bins)
+    sums = (np.bincount(bins, values, n_bins) for values in (confidences, right))
+    return Reliability(sizes / max(1, len(bins)), *(total / np.maximum(sizes, 1) for total in sums))

@@ -19,7 +19,7 @@ from tfcr.classifier import FITTING, TfcrClassifier
 from tfcr.data import Corpus
 from tfcr.data.labels import spelling_key
 from tfcr.data.several import FlatLabels, rows_left
-from tfcr.decision import hits_of_labels, macro_f1_of_labels
+from tfcr.decision import Reliability, hits_of_labels, macro_f1_of_labels, reliability
 from tfcr.embeddings import Embeddings, embeddings_key, sources_of
 from tfcr.embeddings.automatic import CANDIDATES, Note
 from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN, is_ready
@@ -72,8 +72,10 @@ class Evaluation:
     ----------
     labels, predicted
         For each document; of several labels per document, LabelSets over the same classes.
+    classes
+        Of the columns of probabilities.
     probabilities
-        Of the predicted class, for each document; of several labels, of all classes: (n_documents, n_classes).
+        Of all classes, for each document; (n_documents, n_classes).
     folds
         The fold that each document was tested in; all 0 without cross-validation.
     fold_scores
@@ -84,6 +86,7 @@ class Evaluation:
 
     labels: AnyLabels
     predicted: AnyLabels
+    classes: NDArray[Any]
     probabilities: NDArray[np.float64]
     folds: NDArray[np.int64]
     fold_scores: tuple[float, ...]
@@ -121,6 +124,24 @@ class Evaluation:
             return float(np.mean((self.labels.members == self.predicted.members).all(axis=1)))
         return float(np.mean(self.labels == self.predicted))
 
+    @property
+    def confidences(self) -> NDArray[np.float64]:
+        """The probability of the predicted class, (n_documents,); of several labels, of all: (n_documents, n_classes)."""
+        if isinstance(self.predicted, LabelSets):
+            return self.probabilities
+        winners = np.searchsorted(self.classes, self.predicted)
+        return np.asarray(self.probabilities[np.arange(len(winners)), winners])
+
+    def reliability(self) -> Reliability:
+        """Return how often the likeliest label was right, by its probability; of several labels, each label.
+
+        The likeliest label is that of `predict_proba`, which need not be the one that was predicted.
+        """
+        if isinstance(self.labels, LabelSets):
+            return reliability(self.probabilities.ravel(), self.labels.members.ravel())
+        likeliest = self.probabilities.argmax(axis=1)
+        return reliability(self.probabilities.max(axis=1), self.classes[likeliest] == self.labels)
+
     def per_class(self) -> list[ClassScore]:
         """Return precision, recall and F1 of each class, all predictions taken together."""
         if isinstance(self.labels, LabelSets) and isinstance(self.predicted, LabelSets):
@@ -154,8 +175,8 @@ def majority_class(result: Evaluation) -> Evaluation | None:
     predicted = _all_of_class(result.labels, label)
     folds = [result.folds == fold for fold in range(len(result.fold_scores))]
     scores = tuple(macro_f1_of_labels(result.labels[fold], predicted[fold]) for fold in folds)
-    share = np.full(len(predicted), size / len(predicted))
-    return Evaluation(result.labels, predicted, share, result.folds, scores)
+    chances = np.tile(np.where(result.classes == label, size / len(predicted), 0.0), (len(predicted), 1))
+    return Evaluation(result.labels, predicted, result.classes, chances, result.folds, scores)
 
 
 def most_frequent_class(labels: AnyLabels) -> tuple[Any, int]:
@@ -348,7 +369,9 @@ def cross_validate_prepared(
     stages = stages or Stages()
     labels = prepared.labels
     tested = np.zeros(len(labels), np.int64)
-    tests, predictions, probabilities, scores = [], [], [], []
+    classes = classes_of(labels)
+    probabilities = np.zeros((len(labels), len(classes)))
+    tests, predictions, scores = [], [], []
     for number, (train, test) in enumerate(splits(labels, groups, folds, seed)):
         fitted = clone(model)
         tell = _begin_fit(stages, f"{name}fold {number + 1} of {folds}")
@@ -359,12 +382,12 @@ def cross_validate_prepared(
         found = fitted.model_.score_counted(prepared.documents.rows(test))
         tests.append(test)
         predictions.append(decision.assigned(found))
-        probabilities.append(decision.confidences(found))
+        probabilities[np.ix_(test, np.searchsorted(classes, decision.classes))] = decision.probabilities(found)
         tested[test] = number
         scores.append(macro_f1_of_labels(labels[test], predictions[-1]))
     order = np.argsort(np.concatenate(tests))  # from the order of folds to that of the documents
     predicted = _joined(predictions)[order]
-    return Evaluation(labels, predicted, np.concatenate(probabilities)[order], tested, tuple(scores))
+    return Evaluation(labels, predicted, classes, probabilities, tested, tuple(scores))
 
 
 def _joined(parts: Sequence[AnyLabels]) -> AnyLabels:
@@ -581,15 +604,16 @@ def evaluate(model: TrainedModel, corpus: Corpus) -> Evaluation:
         keys = {spelling_key(str(label)) for label in model.classes.tolist()}
         hint = "; --merge-labels takes other spellings for the same" if spelling_key(unknown[0]) in keys else ""
         raise InputError(f"found the label {unknown[0]!r}, which the model does not know; its classes: {known}{hint}")
-    predicted, probabilities, _ = model.predict_with_unknown(corpus.texts)
+    found, classes = model.score_texts(corpus.texts).scores, model.classes
+    predicted, probabilities = model.decision.assigned(found), model.decision.probabilities(found)
     if isinstance(labels, LabelSets):
-        labels = labels.over(model.classes)
+        labels = labels.over(classes)
     elif not isinstance(predicted, LabelSets) and labels.dtype.kind != predicted.dtype.kind:
-        labels, predicted = labels.astype(str), predicted.astype(str)
+        labels, predicted, classes = labels.astype(str), predicted.astype(str), classes.astype(str)
     score = macro_f1_of_labels(labels, predicted)
     trained_on = model.training_texts()
     seen = None if trained_on is None else trained_on.count(corpus.texts)
-    return Evaluation(labels, predicted, probabilities, np.zeros(len(labels), np.int64), (score,), seen)
+    return Evaluation(labels, predicted, classes, probabilities, np.zeros(len(labels), np.int64), (score,), seen)
 
 
 def _check_several(model: TrainedModel, corpus: Corpus) -> None:

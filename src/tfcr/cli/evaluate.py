@@ -164,6 +164,7 @@ def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
         "macro_f1_pooled": result.pooled_macro_f1,
         **({"micro_f1": result.micro_f1} if result.several else {}),
         "accuracy": result.accuracy,
+        "calibration_error": result.reliability().expected_error,
         "folds": list(result.fold_scores),
         "most_frequent_class": most_frequent,
         "classes": [vars(score) for score in result.per_class()],
@@ -195,6 +196,8 @@ def _print(results: "dict[str, Evaluation]", kind: str) -> None:
     columns["accuracy"] = lambda result: result.accuracy
     head = "" if len(first.fold_scores) == 1 else kind
     print_table((head, *columns), [(name, *(column(r) for column in columns.values())) for name, r in shown.items()])
+    print()
+    print_table((head, "expected calibration error"), [(name, r.reliability().expected_error) for name, r in results.items()])
 
 
 def _write_predictions(path: str, corpus: "Corpus", results: "dict[str, Evaluation]") -> None:
@@ -206,8 +209,8 @@ def _write_predictions(path: str, corpus: "Corpus", results: "dict[str, Evaluati
     rows = corpus.rows or list(range(1, len(corpus) + 1))
     frames = []
     for name, result in results.items():
-        label, _ = label_columns(result.labels, result.probabilities)
-        predicted, probability = label_columns(result.predicted, result.probabilities)
+        label, _ = label_columns(result.labels, result.confidences)
+        predicted, probability = label_columns(result.predicted, result.confidences)
         frame = pl.DataFrame({"row": rows, "scheme": [name] * len(rows), "fold": (result.folds + 1).tolist()})
         frames.append(frame.with_columns(label.alias("label"), predicted, probability))
     style = Style(

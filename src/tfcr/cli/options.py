@@ -355,6 +355,15 @@ class Training:
         str | None,
         model_option("--class-weight", metavar="balanced|none", help="Weight of classes.", show_default="balanced"),
     ] = None
+    decision: Annotated[
+        str | None,
+        model_option(
+            "--decision",
+            metavar="macro-f1|probability",
+            help="Pick labels by scores tuned for macro-F1, or the likeliest.",
+            show_default="macro-f1 if classes are balanced",
+        ),
+    ] = None
     min_count: Annotated[
         float, model_option("--min-count", metavar="N", help="Words that occur less often get weight 0.")
     ] = 1
@@ -421,6 +430,7 @@ class Training:
             "blocks": self.blocks,
             "cross_fit": self.cross_fit,
             "C": self.strength,
+            "decision": self.decision,
             "dimensions": self.dimensions,
         }
         parameters: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from tfcr.decision import ClassHits, above, hits_of_members, logits, output_offsets
+from tfcr.decision import Calibration, ClassHits, above, hits_of_members, logits, output_offsets
 from tfcr.features.blocks import Block
 from tfcr.features.cross_fit import BlockMaker, FoldBlocks, cross_fit_blocks, make_blocks_from, stratified_folds
 from tfcr.heads import Examples, FittedHead, Head, Problem, Targets
+from tfcr.heads.calibration import fit_calibration
 from tfcr.heads.targets import Decisions
 from tfcr.system.progress import Tell
 from tfcr.text.class_counts import ClassCounts
@@ -77,6 +78,7 @@ class Stacked:
     """The sum of the fitted parts, and the weight of each part in scores of equal standard deviation.
 
     `thresholds` are the scores above which each class is assigned if documents have several; None if none were tuned.
+    `calibration` makes probabilities of scores; None if there were no out-of-fold scores.
     """
 
     blocks: list[Block]
@@ -84,6 +86,7 @@ class Stacked:
     part_weights: dict[str, float]
     uses_bigrams: bool
     thresholds: NDArray[np.float64] | None = None
+    calibration: Calibration | None = None
 
 
 def fit_parts(
@@ -136,6 +139,7 @@ def fit_parts(
         part_weights={part.name: float(weight) for part, weight in zip(parts, plan.weights, strict=True)},
         uses_bigrams=any(parts[number].uses_bigrams for number in used),
         thresholds=plan.thresholds,
+        calibration=plan.calibration,
     )
 
 
@@ -286,6 +290,8 @@ class _Stacking(NamedTuple):
         What to add to each output; (n_outputs,).
     thresholds
         Of several labels: the score above which each class is assigned; (n_classes,).
+    calibration
+        What makes probabilities of the sum; None without out-of-fold scores.
     """
 
     heads: list[Head]
@@ -293,6 +299,7 @@ class _Stacking(NamedTuple):
     scales: NDArray[np.float64]
     offsets: NDArray[np.float64]
     thresholds: NDArray[np.float64] | None = None
+    calibration: Calibration | None = None
 
 
 def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, steps: _Steps) -> _Stacking:
@@ -312,8 +319,10 @@ def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, ste
     weights = not_worse_than_one(learn_part_weights(scaled, truth), scaled, truth)
     summed = np.tensordot(weights, np.stack(scaled), 1)
     if targets.several:
-        return _Stacking(heads, weights, scales, no_offsets, tune_thresholds(summed, truth, targets))
-    return _Stacking(heads, weights, scales, tune_class_offset(summed, truth, targets))
+        calibration = fit_calibration(summed, truth, targets)
+        return _Stacking(heads, weights, scales, no_offsets, tune_thresholds(summed, truth, targets), calibration)
+    offsets = tune_class_offset(summed, truth, targets)
+    return _Stacking(heads, weights, scales, offsets, None, fit_calibration(summed + offsets, truth, targets))
 
 
 def stacking_folds(examples: Examples, seed: int) -> list[NDArray[np.int64]]:

@@ -112,6 +112,23 @@ class Targets:
         gradient = (np.einsum("pnk,nk->pn", stacked, probabilities) - own) @ weights
         return float(loss), gradient
 
+    def log_loss(self, logits: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the mean negative log-likelihood of the true classes, and its gradient by logits.
+
+        Documents count by their sample weights alone; both arrays are (n_documents, n_classes).
+        """
+        weights = self.sample_weight / self.sample_weight.sum()
+        own = np.arange(len(self.labels)), self.labels
+        totals = logsumexp(logits, axis=1)
+        gradient = np.exp(logits - totals[:, None])
+        gradient[own] -= 1
+        return float(weights @ (totals - logits[own])), gradient * weights[:, None]
+
+    def log_frequencies(self) -> NDArray[np.float64]:
+        """Return the log frequency of each class, 0 in the mean; (n_classes,)."""
+        found = np.log(self.class_totals())
+        return np.asarray(found - found.mean())
+
     def decide(self, scores: NDArray[np.float64]) -> Decisions:
         """Return what scores decide for each document."""
         return best_class(scores)
@@ -174,6 +191,18 @@ class SeveralTargets(Targets):
         loss = np.vdot(weights, np.logaddexp(0, -margins))
         gradient = -np.einsum("pnk,nk->p", stacked, weights * signs * expit(-margins))
         return float(loss), gradient
+
+    def log_loss(self, logits: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the mean one-vs-rest logistic loss of a document, all its classes added up; its gradient by logits."""
+        weights = self.sample_weight[:, None] / self.sample_weight.sum()
+        signs = np.where(self.labels, 1.0, -1.0)
+        margins = signs * logits
+        return float(np.sum(weights * np.logaddexp(0, -margins))), -weights * signs * expit(-margins)
+
+    def log_frequencies(self) -> NDArray[np.float64]:
+        """Return the log odds of each class, as if half a document more had it and half a document had not."""
+        totals, every = self.class_totals(), self.sample_weight.sum()
+        return np.asarray(np.log((totals + 0.5) / (every - totals + 0.5)))
 
     def decide(self, scores: NDArray[np.float64]) -> Decisions:
         """Return which classes are assigned, at the natural threshold of 0."""

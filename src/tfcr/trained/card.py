@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tfcr.text.label_sets import ONE
+
 
 def model_card(config: dict[str, Any]) -> str:
     """Return the text of a model's README.md."""
@@ -10,7 +12,7 @@ def model_card(config: dict[str, Any]) -> str:
         "\n".join(["```python", "from tfcr import load", "", 'load("this-folder").predict(["a text"])', "```"]),
         _scores(config["scores"]),
         _trained_on(config["training"], config["classes"]["values"]),
-        *_several(config.get("decision"), config["classes"]["values"]),
+        *_decision(config["decision"], config["classes"]["values"]),
         _hashes(config.get("hashed_texts")),
         _table("Settings", ("setting", "value"), sorted(config["settings"].items())),
         _table("Made with", ("", "version"), sorted(config["training"]["versions"].items())),
@@ -33,14 +35,26 @@ def _trained_on(training: dict[str, Any], classes: list[Any]) -> str:
     return _table("What it was trained on", ("class", "documents"), rows, summary)
 
 
-def _several(decision: dict[str, Any] | None, classes: list[Any]) -> list[str]:
-    """Return what a reader must know of a model that gives several labels; nothing of one that gives one."""
-    if decision is None:
-        return []
-    limits = decision["thresholds"] or [0.0] * len(classes)
-    rows = [(label, f"{limit:+.3f}") for label, limit in zip(classes, limits, strict=True)]
-    about = "A text may have several labels, or none: those whose scores are above these thresholds."
-    return [_table("Which labels a text gets", ("class", "threshold of the score"), rows, about)]
+def _decision(decision: dict[str, Any], classes: list[Any]) -> list[str]:
+    """Return what a reader must know of how scores become probabilities and labels."""
+    known = decision["calibration"]
+    about = "Probabilities are not calibrated: they rank."
+    columns: dict[str, list[float]] = {}
+    if known is not None:
+        about = (
+            "Probabilities are calibrated on out-of-fold documents, to the class frequencies of the training data: "
+            f"{known['scale']:.3f} times the score, plus an offset."
+        )
+        columns["offset of the probability"] = known["offsets"]
+    if decision["rule"] == "probability":
+        about += " The likeliest label is picked."
+    elif decision["form"] == ONE:
+        about += " The label with the largest score is picked, which is tuned for macro-F1 if classes are balanced."
+    else:
+        about += " A text may have several labels, or none: those whose scores are above these thresholds."
+        columns["threshold of the score"] = decision["thresholds"] or [0.0] * len(classes)
+    rows = zip(classes, *([f"{value:+.3f}" for value in column] for column in columns.values()), strict=True)
+    return [_table("How labels are picked", ("class", *columns), list(rows), about)]
 
 
 def _hashes(stored: int | None) -> str:

@@ -184,7 +184,7 @@ class TrainedModel:
             "settings": self.settings,
             "classes": write_classes(self.classes),
             "link": self.decision.link,
-            **({"decision": write_decision(self.decision)} if self.decision.several else {}),
+            "decision": write_decision(self.decision),
             "averagings": list(table.averagings),
             "pieces": describe_pieces(table),
             "training": self.training,
