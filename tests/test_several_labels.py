@@ -75,7 +75,8 @@ CORPUS_OF_WORDS = Corpus(TEXTS, ["x"] * len(TEXTS))
 def test_probabilities_are_independent_and_scores_have_thresholds() -> None:
     model = words_classifier().fit(TEXTS, INDICATOR)
     scores, decision = model.decision_function(TEXTS), model.model_.decision
-    np.testing.assert_allclose(model.predict_proba(TEXTS), 1 / (1 + np.exp(-scores)))
+    calibrated = decision.calibration.logits(scores)
+    np.testing.assert_allclose(model.predict_proba(TEXTS), 1 / (1 + np.exp(-calibrated)))
     np.testing.assert_array_equal(model.predict(TEXTS) == 1, scores > decision.limits)
     assert (decision.link, decision.form, decision.several) == ("independent", "indicator", True)
 
@@ -150,19 +151,28 @@ def test_a_saved_model_comes_back_as_it_was(labels: Any, tmp_path: Path) -> None
     assert (tmp_path / "again" / "config.json").read_bytes() == (tmp_path / "model" / "config.json").read_bytes()
 
 
-def test_a_model_of_one_label_is_stored_as_before(tmp_path: Path) -> None:
-    words_classifier().fit(["a b", "c d"], ["x", "y"]).save(tmp_path / "model")
-    assert "decision" not in json.loads((tmp_path / "model" / "config.json").read_text("utf-8"))
-
-
+REST = {"calibration": None, "rule": "macro-f1"}
 BAD_DECISIONS: dict[str, Any] = {
-    "no form": {"thresholds": None},
-    "an unknown form": {"form": "tree", "thresholds": None},
-    "one label": {"form": "label", "thresholds": None},
-    "too few thresholds": {"form": "lists", "thresholds": [0.0]},
-    "text": {"form": "lists", "thresholds": ["a", "b", "c"]},
-    "not finite": {"form": "lists", "thresholds": [0, 0, float("nan")]},
+    "no form": {"thresholds": None, **REST},
+    "an unknown form": {"form": "tree", "thresholds": None, **REST},
+    "one label": {"form": "label", "thresholds": None, **REST},
+    "too few thresholds": {"form": "lists", "thresholds": [0.0], **REST},
+    "text": {"form": "lists", "thresholds": ["a", "b", "c"], **REST},
+    "not finite": {"form": "lists", "thresholds": [0, 0, float("nan")], **REST},
     "nothing": None,
+    "an unknown rule": {"form": "lists", "thresholds": None, "calibration": None, "rule": "dice"},
+    "a negative scale": {
+        "form": "lists",
+        "thresholds": None,
+        "calibration": {"scale": -1, "offsets": [0, 0, 0]},
+        "rule": "macro-f1",
+    },
+    "too few offsets": {
+        "form": "lists",
+        "thresholds": None,
+        "calibration": {"scale": 1, "offsets": [0]},
+        "rule": "macro-f1",
+    },
 }
 
 
@@ -182,7 +192,7 @@ def test_a_damaged_decision_is_refused(kind: str, tmp_path: Path) -> None:
 def evaluation(truth: NDArray[Any], predicted: NDArray[Any]) -> Evaluation:
     sets = find_label_sets(truth)
     answered = replace(sets, members=predicted.astype(bool))
-    return Evaluation(sets, answered, predicted.astype(float), np.zeros(len(truth), np.int64), (0.0,))
+    return Evaluation(sets, answered, sets.classes, predicted.astype(float), np.zeros(len(truth), np.int64), (0.0,))
 
 
 def test_scores_are_those_of_scikit_learn() -> None:
@@ -201,7 +211,7 @@ def test_scores_are_those_of_scikit_learn() -> None:
 
 def test_micro_f1_of_one_label_is_the_accuracy() -> None:
     labels, predicted = np.array(list("aabbc")), np.array(list("abbbc"))
-    found = Evaluation(labels, predicted, np.ones(5), np.zeros(5, np.int64), (0.0,))
+    found = Evaluation(labels, predicted, np.unique(labels), np.ones((5, 3)), np.zeros(5, np.int64), (0.0,))
     assert found.micro_f1 == pytest.approx(found.accuracy)
 
 

@@ -48,6 +48,11 @@ PARAMETERS = (
         lambda value: isinstance(value, Embeddings | str | os.PathLike | None),
         "vectors: an Embeddings, a path, a known name, 'w2v' or 'auto'; or None",
     ),
+    Parameter(
+        "decision",
+        lambda value: value is None or (isinstance(value, str) and value in RULES),
+        f"{' or '.join(map(repr, RULES))}, or None",
+    ),
     MIN_COUNT,
     DIMENSIONS,
     UNLABELLED,
@@ -406,8 +411,6 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         check_blocks(self.blocks, self.averaging)
         check_cross_fit(self.cross_fit)
         check_class_weight(self.class_weight)
-        if self.decision not in (None, *RULES):
-            raise InputError(f"found decision={shown(self.decision)}; expected {' or '.join(map(repr, RULES))}, or None")
         memory_limit(self.max_memory)
         check_seed(self.random_state)
         for part in self._part_rows():
@@ -550,9 +553,7 @@ def _as_sequence(embeddings: Embeddings | Sequence[Embeddings] | None) -> Sequen
 
 def _decision(labels: AnyLabels, classes: Labels, stacked: Stacked, rule: str) -> Decision:
     """Return how scores become labels: one for each text, or all whose scores are above their thresholds."""
-    link, form = (
-        ("independent", labels.form) if isinstance(labels, LabelSets) else (stacked.fitted.link, ONE)
-    )
+    link, form = ("independent", labels.form) if isinstance(labels, LabelSets) else (stacked.fitted.link, ONE)
     return Decision(classes, link, form, stacked.thresholds, stacked.calibration, rule)
 
 

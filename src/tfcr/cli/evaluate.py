@@ -197,7 +197,9 @@ def _print(results: "dict[str, Evaluation]", kind: str) -> None:
     head = "" if len(first.fold_scores) == 1 else kind
     print_table((head, *columns), [(name, *(column(r) for column in columns.values())) for name, r in shown.items()])
     print()
-    print_table((head, "expected calibration error"), [(name, r.reliability().expected_error) for name, r in results.items()])
+    print_table(
+        (head, "expected calibration error"), [(name, r.reliability().expected_error) for name, r in results.items()]
+    )
 
 
 def _write_predictions(path: str, corpus: "Corpus", results: "dict[str, Evaluation]") -> None:
