@@ -105,9 +105,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     class_weight
         ``"balanced"``, None, or a dict from class to weight. (A scikit-learn head keeps its own.)
     decision
-        What `predict` picks labels by. ``"macro-f1"``: the score, with the class offset or thresholds tuned for macro-F1
-        if classes are balanced. ``"probability"``: `predict_proba`. None: the first if `class_weight` is balanced, else
-        the second.
+        What `predict` picks labels by. ``"macro-f1"``: the score, with the class offset or thresholds tuned for
+        macro-F1 if classes are balanced. ``"probability"``: `predict_proba`. None: the first if `class_weight` is
+        balanced, else the second.
     min_count
         Words that occur less often in training have no weight.
     dimensions

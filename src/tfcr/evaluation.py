@@ -126,7 +126,7 @@ class Evaluation:
 
     @property
     def confidences(self) -> NDArray[np.float64]:
-        """The probability of the predicted class, (n_documents,); of several labels, of all: (n_documents, n_classes)."""
+        """The probability of the predicted class, (n_documents,); of several labels, those of all classes."""
         if isinstance(self.predicted, LabelSets):
             return self.probabilities
         winners = np.searchsorted(self.classes, self.predicted)

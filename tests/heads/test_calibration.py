@@ -38,10 +38,11 @@ def test_probabilities_that_were_shifted_and_scaled_come_back(n_classes: int) ->
 
 def test_several_labels_have_their_own_frequencies() -> None:
     random = np.random.default_rng(2)
-    logits = random.normal(size=(6000, 3)) + [-2.0, 0.0, 1.0]
+    shifts = np.array([-2.0, 0.0, 1.0])
+    logits = random.normal(size=(6000, 3)) + shifts
     members = random.random(logits.shape) < 1 / (1 + np.exp(-logits))
     truth = SeveralTargets(members, 3, np.ones(6000), np.ones(3))
-    scores = (logits - [-2.0, 0.0, 1.0]) * 2
+    scores = (logits - shifts) * 2
     found = LINKS["independent"](fit_calibration(scores, truth, truth).logits(scores))
     assert np.abs(found - 1 / (1 + np.exp(-logits))).mean() < 0.02
     np.testing.assert_allclose(found.mean(axis=0), members.mean(axis=0), atol=0.01)
