@@ -24,9 +24,9 @@ from tfcr.system.progress import Tell
 from tfcr.text.class_counts import ClassCounts
 
 FOLDS = 5
-MAX_OUT_OF_FOLD = 6_000
-"""Stop after this many out-of-fold documents: part weights are known well enough."""
-PICKING_DOCUMENTS = 2_500
+MAX_OUT_OF_FOLD = 2_000
+"""Stop after this many out-of-fold documents: a handful of part weights and an offset are known well enough."""
+PICKING_DOCUMENTS = 2_000
 """Out-of-fold documents that are enough to pick the strength of a part."""
 OFFSET_FOLDS = 2
 """Folds that are used if there is one part, and only the class offset is learned."""
@@ -292,7 +292,7 @@ def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, ste
 def stacking_folds(examples: Examples, seed: int) -> list[NDArray[np.int64]]:
     """Return folds of documents, no more than are needed."""
     folds = stratified_folds(examples.documents.only_words(), examples.targets.labels, FOLDS, seed)
-    # folds of 4,000 documents: 4,000 and 8,000 in all; the second reaches 6,000, so two are enough
+    # folds of 1,500 documents: 1,500 and 3,000 in all; the second reaches 2,000, so two are enough
     enough = int(np.searchsorted(np.cumsum([len(fold) for fold in folds]), MAX_OUT_OF_FOLD)) + 1
     return folds[:enough]
 
