@@ -28,6 +28,7 @@ from tfcr.heads.stacking import (
     FOLDS,
     OutOfFold,
     PartToFit,
+    _ahead_of_truth,
     _Fold,
     _gains,
     _macro_f1,
@@ -151,13 +152,13 @@ def test_the_loss_of_part_weights_is_the_weighted_mean_of_log_likelihoods() -> N
     for document, label in enumerate(truth.labels):
         scores = 0.5 * stacked[0, document] + 2 * stacked[1, document]
         expected -= document_weights[document] * math.log(np.exp(scores[label]) / np.exp(scores).sum())
-    loss, gradient = _stacking_loss(part_weights, stacked, truth)
+    ahead = _ahead_of_truth(stacked, truth)
+    loss, gradient = _stacking_loss(part_weights, ahead, truth)
     assert loss == pytest.approx(expected)
     for part in range(2):
         step = np.eye(2)[part] * 1e-6
         change = (
-            _stacking_loss(part_weights + step, stacked, truth)[0]
-            - _stacking_loss(part_weights - step, stacked, truth)[0]
+            _stacking_loss(part_weights + step, ahead, truth)[0] - _stacking_loss(part_weights - step, ahead, truth)[0]
         )
         assert gradient[part] == pytest.approx(change / 2e-6, rel=1e-4)
 

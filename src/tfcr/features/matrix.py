@@ -3,8 +3,8 @@
 On raw features, solvers stop far from the optimum. The scale makes the mean squared row norm 1, so that C means the
 same on every dataset. Empty blocks are replaced by the average block: zeros, after centring.
 
-A matrix is known by `shape`, `times`, `transposed_times`, `take` and `select`, whether it is held in memory, dense or sparse, or
-computed on demand from counts, weights and word vectors because it does not fit. Solvers know nothing else.
+A matrix is known by `shape`, `times`, `transposed_times`, `take` and `select`, whether it is held in memory, dense or
+sparse, or computed on demand from counts, weights and word vectors because it does not fit. Solvers know nothing else.
 """
 
 from collections.abc import Iterator, Sequence

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 from tfcr.decision import ClassNumbers, best_class, confusion_matrix, logits, macro_f1, output_offsets
 from tfcr.features.blocks import Block
@@ -25,7 +24,8 @@ from tfcr.text.class_counts import ClassCounts
 
 FOLDS = 5
 MAX_OUT_OF_FOLD = 2_000
-"""Stop after this many out-of-fold documents: a handful of part weights and an offset are known well enough."""
+"""Stop after this many out-of-fold documents, fewer of skewed classes: a handful of part weights and a class offset are
+known well enough."""
 PICKING_DOCUMENTS = 2_000
 """Out-of-fold documents that are enough to pick the strength of a part."""
 OFFSET_FOLDS = 2
@@ -36,6 +36,8 @@ PART_TOLERANCE = 1e-3
 """Tolerance for one of several parts: a smaller one is slower and no more accurate on new documents."""
 PENALTY = 1e-3
 """L2 penalty on the temperature of scores, so that it stays finite where classes are separable."""
+SMALLEST_TEMPERATURE, MAX_TEMPERATURES = 1e-3, 100
+"""The least factor of scores, and how many are tried to find the best."""
 SHRINKAGE = 0.5
 """Evidence for equal part weights, in documents: a few documents out of fold must not silence a part."""
 SMALLEST_WEIGHT = 0.02
@@ -169,9 +171,9 @@ class _PartFit:
     seed: int
 
     @cached_property
-    def last(self) -> "_LastDuals":
+    def known(self) -> "_KnownDuals":
         """Where the next fit begins."""
-        return _LastDuals()
+        return _KnownDuals()
 
     @cached_property
     def problem(self) -> Problem:
@@ -183,14 +185,14 @@ class _PartFit:
 
     def fit(self, head: Head, start: FittedHead | None = None) -> FittedHead:
         """Fit a head on all documents."""
-        return self.problem.solve(head, start, self.last.duals if start is None else None)
+        return self.problem.solve(head, start, self.known.nearest(head) if start is None else None)
 
     def without(self, fold: NDArray[np.int64]) -> "_Fold":
         """Return the part without the documents of a fold, to be fitted and to score these.
 
         If its blocks depend on labels, they are made without those of the fold; otherwise all folds share them.
         """
-        return _Fold(self._problem_without(fold) if self.part.supervised else self.problem, fold, self.last)
+        return _Fold(self._problem_without(fold) if self.part.supervised else self.problem, fold, self.known)
 
     def _problem_without(self, fold: NDArray[np.int64]) -> Problem:
         documents, targets = self.examples
@@ -210,17 +212,29 @@ class _PartFit:
         return [FoldBlocks(rows[fold.rows], fold.blocks) for fold in made]
 
 
-class _LastDuals:
-    """The dual variables of a part's last fit, where the next one begins: most of its documents are the same."""
+class _KnownDuals:
+    """The dual variables of a part's fits, where the next one begins: most of its documents are the same."""
 
     def __init__(self) -> None:
-        self.duals: NDArray[np.float32] | None = None
+        self.of_heads: dict[Head, NDArray[np.float32]] = {}
+        self.last: NDArray[np.float32] | None = None
 
-    def remember(self, duals: NDArray[np.float32] | None, fold: NDArray[np.int64]) -> None:
+    def nearest(self, head: Head) -> NDArray[np.float32] | None:
+        """Return those of the last fit of the same head, or of any."""
+        return self.of_heads.get(_at_any_tolerance(head), self.last)
+
+    def remember(self, head: Head, duals: NDArray[np.float32] | None, fold: NDArray[np.int64]) -> None:
         """Keep those of a fit without a fold, and for the fold those of the fit before."""
-        if duals is not None and self.duals is not None:
-            duals[fold] = self.duals[fold]
-        self.duals = duals
+        before = self.nearest(head)
+        if duals is not None and before is not None:
+            duals[fold] = before[fold]
+        if duals is not None:
+            self.of_heads[_at_any_tolerance(head)] = duals
+        self.last = duals
+
+
+def _at_any_tolerance(head: Head) -> Head:
+    return head.with_tolerance(PICKING_TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -229,12 +243,12 @@ class _Fold:
 
     problem: Problem
     rows: NDArray[np.int64]
-    last: "_LastDuals"
+    known: _KnownDuals
 
     def scores(self, head: Head) -> Scores:
         """Fit a head without the fold, and return the scores of its documents; (n_documents, n_outputs)."""
-        scores, duals = self.problem.score_out_of_fold(head, self.rows, self.last.duals)
-        self.last.remember(duals, self.rows)
+        scores, duals = self.problem.score_out_of_fold(head, self.rows, self.known.nearest(head))
+        self.known.remember(head, duals, self.rows)
         return scores
 
 
@@ -293,8 +307,19 @@ def stacking_folds(examples: Examples, seed: int) -> list[NDArray[np.int64]]:
     """Return folds of documents, no more than are needed."""
     folds = stratified_folds(examples.documents.only_words(), examples.targets.labels, FOLDS, seed)
     # folds of 1,500 documents: 1,500 and 3,000 in all; the second reaches 2,000, so two are enough
-    enough = int(np.searchsorted(np.cumsum([len(fold) for fold in folds]), MAX_OUT_OF_FOLD)) + 1
-    return folds[:enough]
+    counted = np.cumsum([len(fold) for fold in folds]) * balance(examples.targets.class_totals())
+    return folds[: int(np.searchsorted(counted, MAX_OUT_OF_FOLD)) + 1]
+
+
+def balance(class_totals: NDArray[np.float64]) -> float:
+    """Return how much less skewed classes tell about macro-F1 than as many documents of classes of equal size.
+
+    Its variance is the mean of the classes' variances, each as 1 / documents of the class: K² / (n · Σ 1 / n_k).
+
+    >>> balance(np.array([50.0, 50.0])), round(balance(np.array([90.0, 10.0])), 2)
+    (1.0, 0.36)
+    """
+    return float(len(class_totals) ** 2 / (class_totals.sum() * (1 / class_totals).sum()))
 
 
 @dataclass(frozen=True)
@@ -387,26 +412,39 @@ def learn_part_weights(scores: Sequence[Scores], truth: Targets) -> NDArray[np.f
 def least_loss(scores: Scores, truth: Targets) -> float:
     """Return the loss of out-of-fold scores at their best temperature."""
     alone = logits(scores)
-    return _stacking_loss(np.array([_temperature(alone, truth)]), alone[None], truth)[0]
+    return _stacking_loss(np.array([_temperature(alone, truth)]), _ahead_of_truth(alone[None], truth), truth)[0]
 
 
 def _temperature(summed: Scores, truth: Targets) -> float:
-    """Return the factor, above 0, that makes the true classes most likely under one part's logits."""
+    """Return the factor, above 0, that makes the true classes most likely under one part's logits.
 
-    def penalised(factor: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = _stacking_loss(factor, summed[None], truth)
-        return loss + PENALTY * float(factor @ factor), gradient + 2 * PENALTY * factor
-
-    found = minimize(penalised, np.ones(1), method="L-BFGS-B", jac=True, bounds=[(1e-3, None)])
-    return float(found.x[0])
+    The penalised loss is convex: Newton's method finds its minimum, within the factors known to be too small and too
+    large.
+    """
+    [ahead], weights = _ahead_of_truth(summed[None], truth), truth.root_balanced_weights()
+    factor, low, high = 1.0, SMALLEST_TEMPERATURE, np.inf
+    for _ in range(MAX_TEMPERATURES):
+        probabilities = _softmax(factor * ahead)[0]
+        means = np.einsum("nk,nk->n", probabilities, ahead)
+        slope = weights @ means + 2 * PENALTY * factor
+        curvature = weights @ (np.einsum("nk,nk,nk->n", probabilities, ahead, ahead) - means**2) + 2 * PENALTY
+        low, high = (low, factor) if slope > 0 else (factor, high)
+        moved = float(np.clip(factor - slope / curvature, max(factor / 4, SMALLEST_TEMPERATURE), factor * 4))
+        if not low <= moved <= high:
+            moved = (low + high) / 2
+        if abs(moved - factor) <= 1e-6 * factor:
+            return moved
+        factor = moved
+    return factor
 
 
 def _shrunk_weights(stacked: Scores, truth: Targets, equal: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights with the least loss, plus the cost of their distance from equal ones."""
     cost = SHRINKAGE / len(truth.labels)
+    ahead = _ahead_of_truth(stacked, truth)
 
     def penalised(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = _stacking_loss(weights, stacked, truth)
+        loss, gradient = _stacking_loss(weights, ahead, truth)
         distance = weights / equal - 1
         return loss + cost * float(distance @ distance), gradient + 2 * cost * distance / equal
 
@@ -415,21 +453,33 @@ def _shrunk_weights(stacked: Scores, truth: Targets, equal: NDArray[np.float64])
 
 
 def _stacking_loss(
-    part_weights: NDArray[np.float64], stacked: Scores, truth: Targets
+    part_weights: NDArray[np.float64], ahead: Scores, truth: Targets
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the mean negative log-likelihood of the true classes, and its gradient.
 
-    `stacked` are the logits of each part; (n_parts, n_documents, n_classes).
+    `ahead` is how far the logits of each part are ahead of that of the true class; (n_parts, n_documents, n_classes).
     """
-    # p is the part, n the document, k the class: the loss is Σ_n weight_n · (log Σ_k exp s_nk - s_n,true)
+    # p is the part, n the document, k the class: the loss is Σ_n weight_n · log Σ_k exp(s_nk - s_n,true)
     weights = truth.root_balanced_weights()
-    own = stacked[:, np.arange(len(truth.labels)), truth.labels]
-    summed = np.tensordot(part_weights, stacked, 1)
-    totals = logsumexp(summed, axis=1)
-    probabilities = np.exp(summed - totals[:, None])
-    loss = weights @ (totals - part_weights @ own)
-    gradient = (np.einsum("pnk,nk->pn", stacked, probabilities) - own) @ weights
-    return float(loss), gradient
+    probabilities, losses = _softmax(np.tensordot(part_weights, ahead, 1))
+    return float(weights @ losses), np.einsum("pnk,nk->pn", ahead, probabilities) @ weights
+
+
+def _ahead_of_truth(stacked: Scores, truth: Targets) -> Scores:
+    """Return logits minus that of the true class; (n_parts, n_documents, n_classes).
+
+    The logits (2, 1, 4) of a document of class 0 are (0, -1, 2) ahead.
+    """
+    return stacked - stacked[:, np.arange(len(truth.labels)), truth.labels][:, :, None]
+
+
+def _softmax(summed: Scores) -> tuple[Scores, NDArray[np.float64]]:
+    """Return exp s_k / Σ_k exp s_k of each document, and log Σ_k exp s_k; scipy's functions take ten times as long."""
+    largest = summed.max(axis=1)
+    exponentials = np.exp(summed - largest[:, None])
+    totals = exponentials.sum(axis=1)
+    exponentials /= totals[:, None]
+    return exponentials, largest + np.log(totals)
 
 
 def not_worse_than_one(weights: NDArray[np.float64], scores: Sequence[Scores], truth: Targets) -> NDArray[np.float64]:

@@ -126,7 +126,7 @@ def _sparse_kernels(lane: int) -> SparseKernels:
         starts, columns, values
             The features of all documents, as CSR.
         coefficients
-            (n_columns, lane); changed. Each lane has its own: two threads would slow each other down on the same column.
+            (n_columns, lane); changed. Each lane has its own: threads would slow each other down on the same column.
         order, first, signs, inverse, lengths, duals, active, limits, worst
             As in `descend_once`.
         """
@@ -188,7 +188,7 @@ def _sparse_kernels(lane: int) -> SparseKernels:
         times: NDArray[np.float32],
         coefficients: NDArray[np.float32],
     ) -> None:
-        """Add the rows of some documents to the coefficients of a lane, each `times` a number; (n_all_documents, lane)."""
+        """Add the rows of some documents to the coefficients of a lane, `times` a number; (n_all_documents, lane)."""
         for document in documents:
             for place in range(starts[document], starts[document + 1]):
                 value, row = values[place], coefficients[columns[place]]
