@@ -232,3 +232,27 @@ def test_the_gap_of_many_documents_is_not_lost_in_rounding() -> None:
     exact = 2.0**24 + 1
     primal, dual = exact / 2 + exact, exact - exact / 2 - exact / 4
     assert descent.gaps(ThreadPoolExecutor(1)).tolist() == [pytest.approx((primal - dual) / primal, abs=1e-12)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_duals_of_another_strength_are_scaled_to_the_best_multiple(kind: str) -> None:
+    features, _, targets = problem(3, n=30, columns=6)
+    signs, weights = targets.signs(range(3)), targets.one_vs_rest_weights(range(3))
+    _, _, duals = descend(KINDS[kind](features), signs, np.float32(10) * weights, 1e-6)
+    made = dual_descent._DenseDescent if kind == "dense" else dual_descent._SparseDescent
+    descent = made(KINDS[kind](features), signs, weights, duals)  # type: ignore[arg-type]
+    pool = ThreadPoolExecutor(1)
+
+    def dual_objectives(factor: float) -> Any:
+        scaled = factor * descent.duals
+        penalty = ((factor * descent.coefficients()) ** 2).sum(axis=0)
+        return scaled.sum(axis=0) - 0.5 * penalty - 0.5 * (descent.inverse * scaled**2).sum(axis=0)
+
+    before = dual_objectives(1.0)
+    descent.rescale()
+    best = dual_objectives(1.0)
+    assert (best > before).all()
+    assert (best >= dual_objectives(0.9)).all()
+    assert (best >= dual_objectives(1.1)).all()
+    np.testing.assert_allclose(descent.coefficients(), features.T @ (signs * descent.duals), atol=1e-3)
+    assert (descent.gaps(pool) < 1).all()
