@@ -2,9 +2,9 @@
 
     python benchmarks/waiting.py [ROW ...]
 
-Rows: one-post one-short-text first-answer shell batch counting size. What a user starts is a fresh process here,
-imports included; contestants take turns, and the least of several turns is kept. Models are trained once, on 17,000
-posts of 20ng, and kept in the folder named by TFCR_BENCH, or one for temporary files. Writes
+Rows: one-post one-short-text first-answer shell batch counting size training. What a user starts is a fresh process
+here, imports included; contestants take turns, and the least of several turns is kept. Models are trained once, on
+17,000 posts of 20ng, and kept in the folder named by TFCR_BENCH, or one for temporary files. Writes
 benchmarks/results/waiting.md and .json.
 """
 
@@ -23,7 +23,9 @@ from typing import Any
 
 import joblib
 import numpy as np
-from measuring import HEADER, Contest, Seconds, take_turns, versions, write_results
+import polars as pl
+from many_classes import many_classes
+from measuring import HEADER, Contest, Seconds, in_new_process, take_turns, versions, write_results
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -205,6 +207,78 @@ def size() -> Iterator[Contest]:
     yield Contest("", {}, remark=f"on disk, 20ng: {told} (wanted: `best` at most 60 MB)")
 
 
+# training ------------------------------------------------------------------------------------------------------------
+
+TRAIN_ONCE = str(Path(__file__).with_name("train_once.py"))
+N_TINY, N_DOZENS, PER_CLASS, CUT = 459, 77, 160, 12
+N_WORD_CLASSES, PER_WORD = 500, 20
+
+
+def cut_texts(corpus: pl.DataFrame, n_classes: int | None = None) -> tuple[list[str], Any]:
+    """Return PER_CLASS stretches of CUT words for each of some classes: short texts in many classes."""
+    random = np.random.default_rng(0)
+    by_class = dict(corpus.group_by("label", maintain_order=True).agg("text").iter_rows())
+    texts, labels = [], []
+    for label in random.permutation(sorted(by_class))[:n_classes].tolist():
+        for number in range(PER_CLASS):
+            words = by_class[label][number % len(by_class[label])].split()
+            start = int(random.integers(max(1, len(words) - CUT + 1)))
+            texts.append(" ".join(words[start : start + CUT]))
+            labels.append(label)
+    order = random.permutation(len(texts))
+    return [texts[number] for number in order], np.array(labels)[order]
+
+
+def texts_by_word() -> tuple[list[str], Any]:
+    """Return 500 classes, PER_WORD documents each: those that hold a word of medium frequency."""
+    holding: dict[str, list[str]] = {}
+    for text in [*load_dataset("dbpedia").texts, *load_dataset("agnews").texts]:
+        for word in sorted({word for word in text.lower().split() if word.isalpha()}):
+            holding.setdefault(word, []).append(text)
+    chosen = [word for word in sorted(holding) if 20 <= len(holding[word]) <= 100]
+    chosen = np.random.default_rng(0).permutation(chosen)[:N_WORD_CLASSES].tolist()
+    texts = [text for word in chosen for text in holding[word][:PER_WORD]]
+    return texts, np.repeat(chosen, PER_WORD)
+
+
+def training() -> Iterator[Contest]:
+    """Train in fresh processes, imports included; peaks of memory are those of the processes."""
+    posts, groups, _ = split()
+    tweets = load_dataset("semeval")
+    many = pl.read_parquet(many_classes().source)
+    few = tweets.texts[:N_TINY], np.array(tweets.labels)[:N_TINY]
+    dozens, hundred = cut_texts(many, N_DOZENS), cut_texts(many)
+    both = {"best": "bigrams", "fast": "words"}
+    yield from trained(f"{N_TINY} tweets", few, both, {"fast": 2.0}, 5)
+    yield from trained(
+        f"{len(dozens[0]):,} short texts in {N_DOZENS} classes", dozens, both, {"best": 1.0, "fast": 2.0}
+    )
+    what = f"{len(hundred[0]):,} short texts in over a hundred classes"
+    yield from trained(what, hundred, both, {"best": 1.0, "fast": 2.0})
+    yield from trained(f"{len(posts):,} posts", (posts, groups), both, {"best": 2.0, "fast": 2.0}, 1)
+    yield from trained(f"{N_WORD_CLASSES} classes, {PER_WORD} documents each", texts_by_word(), {"best": ""}, {}, 1)
+
+
+def trained(
+    what: str, data: tuple[list[str], Any], peers: dict[str, str], wanted: dict[str, float], turns: int = 2
+) -> Iterator[Contest]:
+    """Let each preset and its peer take turns."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    file = FOLDER / "training.pickle"
+    file.write_bytes(pickle.dumps(data))
+    for preset, peer in peers.items():
+        seconds: dict[str, Seconds] = {}
+        peaks: dict[str, float] = {}
+        for _ in range(turns):
+            for who in filter(None, (preset, peer)):
+                _, peaks[who], took = in_new_process(TRAIN_ONCE, who, str(file))
+                known = seconds.get(who, took)
+                seconds[who] = Seconds(min(known.cpu, took.cpu), min(known.wall, took.wall))
+        title = f"train `{preset}` on {what}, a fresh process"
+        remark = f"{title}: peak memory {', '.join(f'{who} {peak:.2f} GB' for who, peak in peaks.items())}"
+        yield Contest(title, seconds, {peer: wanted[preset]} if preset in wanted else {}, remark=remark)
+
+
 ROWS = {
     "one-post": one_post,
     "one-short-text": one_short_text,
@@ -213,6 +287,7 @@ ROWS = {
     "batch": batch,
     "counting": counting,
     "size": size,
+    "training": training,
 }
 
 

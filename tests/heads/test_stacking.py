@@ -150,11 +150,12 @@ def test_the_loss_of_part_weights_is_the_weighted_mean_of_log_likelihoods() -> N
     for document, label in enumerate(truth.labels):
         scores = 0.5 * stacked[0, document] + 2 * stacked[1, document]
         expected -= document_weights[document] * math.log(np.exp(scores[label]) / np.exp(scores).sum())
-    loss, gradient = truth.loss(part_weights, stacked)
+    ahead = truth.ahead(stacked)
+    loss, gradient = truth.loss(part_weights, ahead)
     assert loss == pytest.approx(expected)
     for part in range(2):
         step = np.eye(2)[part] * 1e-6
-        change = truth.loss(part_weights + step, stacked)[0] - truth.loss(part_weights - step, stacked)[0]
+        change = truth.loss(part_weights + step, ahead)[0] - truth.loss(part_weights - step, ahead)[0]
         assert gradient[part] == pytest.approx(change / 2e-6, rel=1e-4)
 
 
@@ -701,3 +702,27 @@ def test_the_start_and_the_seed_reach_the_fit_of_each_part(monkeypatch: pytest.M
 def test_scores_are_divided_by_their_standard_deviation_unless_they_are_all_equal() -> None:
     assert stacking._standard_deviation(np.array([[1e-3], [-1e-3]])) == pytest.approx(1e-3)
     assert 0 < stacking._standard_deviation(np.full((4, 2), 7.0)) < 1e-9
+
+
+def test_a_fit_begins_where_the_last_of_the_same_strength_ended() -> None:
+    known = stacking._KnownDuals()
+    weak, strong = HEADS["svm"](0.1), HEADS["svm"](1.0)
+    no_fold, fold = np.zeros(0, np.int64), np.array([1])
+    assert known.nearest(weak) is None
+    known.remember(weak, np.array([[1.0], [2.0]], np.float32), no_fold)
+    known.remember(strong, np.array([[3.0], [0.0]], np.float32), fold)  # document 1 is as in the fit before
+    for head, expected in ((weak, [1, 2]), (strong.with_tolerance(1e-3), [3, 2]), (HEADS["svm"](9.0), [3, 2])):
+        found = known.nearest(head)
+        assert found is not None
+        assert found.ravel().tolist() == expected
+
+
+def test_skewed_classes_need_more_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacking, "MAX_OUT_OF_FOLD", 40)
+    words = count_terms([f"word{number}" for number in range(200)])
+    n_folds = {}
+    for rare in (100, 20):  # of 200 documents: folds of 40, that tell as much as 40 or 14 of classes of equal size
+        labels = (np.arange(200) < rare).astype(int)
+        made = Targets(labels, 2, np.ones(200), np.ones(2))
+        n_folds[rare] = len(stacking_folds(Examples(words, made), 0))
+    assert n_folds == {100: 1, 20: 3}

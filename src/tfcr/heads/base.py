@@ -173,7 +173,7 @@ class Problem:
             solution = _solve(head, scaled, targets, outputs, None, duals)
             found.append(solution.duals)
             coefficients = np.vstack([solution.coefficients, solution.intercepts]).astype(np.float32)
-            scores[:, outputs] = scaled.features.times(coefficients)[fold]
+            scores[:, outputs] = scaled.features.select(fold).times(coefficients)
         return scores, _side_by_side(found)
 
     @cached_property

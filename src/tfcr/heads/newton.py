@@ -95,7 +95,7 @@ def squared_hinge_loss(scores: Matrix, signs: Matrix, weights: Matrix) -> Loss:
     )
 
 
-@dataclass
+@dataclass(frozen=True)
 class NewtonHead:
     """One-vs-rest linear classifier; C is the inverse regularisation strength, `tolerance` relative to the optimum."""
 

@@ -25,9 +25,10 @@ from tfcr.system.progress import Tell
 from tfcr.text.class_counts import ClassCounts
 
 FOLDS = 5
-MAX_OUT_OF_FOLD = 6_000
-"""Stop after this many out-of-fold documents: part weights are known well enough."""
-PICKING_DOCUMENTS = 2_500
+MAX_OUT_OF_FOLD = 2_000
+"""Stop after this many out-of-fold documents, fewer of skewed classes: a handful of part weights and a class offset are
+known well enough."""
+PICKING_DOCUMENTS = 2_000
 """Out-of-fold documents that are enough to pick the strength of a part."""
 OFFSET_FOLDS = 2
 """Folds that are used if there is one part, and only the class offset is learned."""
@@ -37,6 +38,8 @@ PART_TOLERANCE = 1e-3
 """Tolerance for one of several parts: a smaller one is slower and no more accurate on new documents."""
 PENALTY = 1e-3
 """L2 penalty on the temperature of scores, so that it stays finite where classes are separable."""
+SMALLEST_TEMPERATURE, MAX_TEMPERATURES = 1e-3, 100
+"""The least factor of scores, and how many are tried to find the best."""
 SHRINKAGE = 0.5
 """Evidence for equal part weights, in documents: a few documents out of fold must not silence a part."""
 SMALLEST_WEIGHT = 0.02
@@ -184,9 +187,9 @@ class _PartFit:
     seed: int
 
     @cached_property
-    def last(self) -> "_LastDuals":
+    def known(self) -> "_KnownDuals":
         """Where the next fit begins."""
-        return _LastDuals()
+        return _KnownDuals()
 
     @cached_property
     def problem(self) -> Problem:
@@ -198,14 +201,14 @@ class _PartFit:
 
     def fit(self, head: Head, start: FittedHead | None = None) -> FittedHead:
         """Fit a head on all documents."""
-        return self.problem.solve(head, start, self.last.duals if start is None else None)
+        return self.problem.solve(head, start, self.known.nearest(head) if start is None else None)
 
     def without(self, fold: NDArray[np.int64]) -> "_Fold":
         """Return the part without the documents of a fold, to be fitted and to score these.
 
         If its blocks depend on labels, they are made without those of the fold; otherwise all folds share them.
         """
-        return _Fold(self._problem_without(fold) if self.part.supervised else self.problem, fold, self.last)
+        return _Fold(self._problem_without(fold) if self.part.supervised else self.problem, fold, self.known)
 
     def _problem_without(self, fold: NDArray[np.int64]) -> Problem:
         documents, targets = self.examples
@@ -225,17 +228,29 @@ class _PartFit:
         return [FoldBlocks(rows[fold.rows], fold.blocks) for fold in made]
 
 
-class _LastDuals:
-    """The dual variables of a part's last fit, where the next one begins: most of its documents are the same."""
+class _KnownDuals:
+    """The dual variables of a part's fits, where the next one begins: most of its documents are the same."""
 
     def __init__(self) -> None:
-        self.duals: NDArray[np.float32] | None = None
+        self.of_heads: dict[Head, NDArray[np.float32]] = {}
+        self.last: NDArray[np.float32] | None = None
 
-    def remember(self, duals: NDArray[np.float32] | None, fold: NDArray[np.int64]) -> None:
+    def nearest(self, head: Head) -> NDArray[np.float32] | None:
+        """Return those of the last fit of the same head, or of any."""
+        return self.of_heads.get(_at_any_tolerance(head), self.last)
+
+    def remember(self, head: Head, duals: NDArray[np.float32] | None, fold: NDArray[np.int64]) -> None:
         """Keep those of a fit without a fold, and for the fold those of the fit before."""
-        if duals is not None and self.duals is not None:
-            duals[fold] = self.duals[fold]
-        self.duals = duals
+        before = self.nearest(head)
+        if duals is not None and before is not None:
+            duals[fold] = before[fold]
+        if duals is not None:
+            self.of_heads[_at_any_tolerance(head)] = duals
+        self.last = duals
+
+
+def _at_any_tolerance(head: Head) -> Head:
+    return head.with_tolerance(PICKING_TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -244,12 +259,12 @@ class _Fold:
 
     problem: Problem
     rows: NDArray[np.int64]
-    last: "_LastDuals"
+    known: _KnownDuals
 
     def scores(self, head: Head) -> Scores:
         """Fit a head without the fold, and return the scores of its documents; (n_documents, n_outputs)."""
-        scores, duals = self.problem.score_out_of_fold(head, self.rows, self.last.duals)
-        self.last.remember(duals, self.rows)
+        scores, duals = self.problem.score_out_of_fold(head, self.rows, self.known.nearest(head))
+        self.known.remember(head, duals, self.rows)
         return scores
 
 
@@ -328,9 +343,20 @@ def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, ste
 def stacking_folds(examples: Examples, seed: int) -> list[NDArray[np.int64]]:
     """Return folds of documents, no more than are needed."""
     folds = stratified_folds(examples.documents.only_words(), examples.targets.labels, FOLDS, seed)
-    # folds of 4,000 documents: 4,000 and 8,000 in all; the second reaches 6,000, so two are enough
-    enough = int(np.searchsorted(np.cumsum([len(fold) for fold in folds]), MAX_OUT_OF_FOLD)) + 1
-    return folds[:enough]
+    # folds of 1,500 documents: 1,500 and 3,000 in all; the second reaches 2,000, so two are enough
+    counted = np.cumsum([len(fold) for fold in folds]) * balance(examples.targets.class_totals())
+    return folds[: int(np.searchsorted(counted, MAX_OUT_OF_FOLD)) + 1]
+
+
+def balance(class_totals: NDArray[np.float64]) -> float:
+    """Return how much less skewed classes tell about macro-F1 than as many documents of classes of equal size.
+
+    Its variance is the mean of the classes' variances, each as 1 / documents of the class: K² / (n · Σ 1 / n_k).
+
+    >>> balance(np.array([50.0, 50.0])), round(balance(np.array([90.0, 10.0])), 2)
+    (1.0, 0.36)
+    """
+    return float(len(class_totals) ** 2 / (class_totals.sum() * (1 / class_totals).sum()))
 
 
 @dataclass(frozen=True)
@@ -423,26 +449,37 @@ def learn_part_weights(scores: Sequence[Scores], truth: Targets) -> NDArray[np.f
 def least_loss(scores: Scores, truth: Targets) -> float:
     """Return the loss of out-of-fold scores at their best temperature."""
     alone = logits(scores)
-    return truth.loss(np.array([_temperature(alone, truth)]), alone[None])[0]
+    return truth.loss(np.array([_temperature(alone, truth)]), truth.ahead(alone[None]))[0]
 
 
 def _temperature(summed: Scores, truth: Targets) -> float:
-    """Return the factor, above 0, that makes the true classes most likely under one part's logits."""
+    """Return the factor, above 0, that makes the true classes most likely under one part's logits.
 
-    def penalised(factor: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = truth.loss(factor, summed[None])
-        return loss + PENALTY * float(factor @ factor), gradient + 2 * PENALTY * factor
-
-    found = minimize(penalised, np.ones(1), method="L-BFGS-B", jac=True, bounds=[(1e-3, None)])
-    return float(found.x[0])
+    The penalised loss is convex: Newton's method finds its minimum, within the factors known to be too small and too
+    large.
+    """
+    [ahead] = truth.ahead(summed[None])
+    factor, low, high = 1.0, SMALLEST_TEMPERATURE, np.inf
+    for _ in range(MAX_TEMPERATURES):
+        slope, curvature = truth.slope_and_curvature(factor, ahead)
+        slope, curvature = slope + 2 * PENALTY * factor, curvature + 2 * PENALTY
+        low, high = (low, factor) if slope > 0 else (factor, high)
+        moved = float(np.clip(factor - slope / curvature, max(factor / 4, SMALLEST_TEMPERATURE), factor * 4))
+        if not low <= moved <= high:
+            moved = (low + high) / 2
+        if abs(moved - factor) <= 1e-6 * factor:
+            return moved
+        factor = moved
+    return factor
 
 
 def _shrunk_weights(stacked: Scores, truth: Targets, equal: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights with the least loss, plus the cost of their distance from equal ones."""
     cost = SHRINKAGE / len(truth.labels)
+    ahead = truth.ahead(stacked)
 
     def penalised(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = truth.loss(weights, stacked)
+        loss, gradient = truth.loss(weights, ahead)
         distance = weights / equal - 1
         return loss + cost * float(distance @ distance), gradient + 2 * cost * distance / equal
 
