@@ -28,6 +28,7 @@ from tfcr.kernels.descent import (  # noqa: E402
     sparse_scores,
 )
 from tfcr.kernels.pieces import MAX_PIECES, cut_some, hash_ngrams  # noqa: E402
+from tfcr.kernels.preparing import prepare_documents  # noqa: E402
 from tfcr.kernels.rows import last_row_end  # noqa: E402
 from tfcr.kernels.scores import add_pieces, score_documents  # noqa: E402
 from tfcr.kernels.tokens import (  # noqa: E402
@@ -55,6 +56,7 @@ __all__ = [
     "in_threads",
     "last_row_end",
     "merge_terms",
+    "prepare_documents",
     "score_documents",
     "sparse_scores",
 ]

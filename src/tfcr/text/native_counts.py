@@ -1,7 +1,7 @@
 """Counting by compiled code: tokens are found and counted in UTF-8 bytes, on several threads.
 
-It gives the same words, in the same order, with the same counts as plain Python. A text becomes bytes by the
-tokeniser's own `prepare`, so that lower-casing and Unicode normalisation are Python's.
+It gives the same words, in the same order, with the same counts as plain Python. Compiled code lower-cases most
+texts; those that Unicode normalisation may change, and a few others, become bytes by the tokeniser's own `prepare`.
 
     texts --_batches--> bytes of some documents --count_documents (kernel)--> Batch: entries of word number and count
           each thread has a ByteCounter with a hash table of its own; _merge_words unites their vocabularies at the end
@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from tfcr.system.hardware import n_threads
 from tfcr.system.lazy import lazy_module
-from tfcr.system.native import SEEN, count_documents, fill_slots, find_symbols, merge_terms
+from tfcr.system.native import SEEN, count_documents, fill_slots, find_symbols, merge_terms, prepare_documents
 from tfcr.system.packed_strings import decode_some, sort_words
 from tfcr.text.lexicon import MARGIN, BigramLexicon, Lexicon, number_bits
 from tfcr.text.terms import Batch, skipped_in_bigrams
 from tfcr.text.tokenizers import ONE_TOKEN, Tokenizer
+from tfcr.text.unicode import preparing_table
 from tfcr.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -243,16 +244,27 @@ class ByteCounter:
 
     def _encoded(self, texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the bytes of prepared texts, and where each starts."""
-        prepare, lower = self.tokenizer.prepare, self.tokenizer.lower
-        encoded = [  # what `prepare` does with ASCII is written out: calls take longer than short texts do
-            (text.lower() if lower else text).encode()
-            if text.isascii()
-            else prepare(text).encode("utf-8", "surrogatepass")
-            for text in texts
-        ]
+        try:
+            encoded = list(map(str.encode, texts))
+        except UnicodeEncodeError:  # lone surrogates
+            encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         starts = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
-        return np.frombuffer(b"".join(encoded), np.uint8), starts
+        joined = b"".join(encoded)
+        if joined.isascii():
+            return np.frombuffer(joined.lower() if self.tokenizer.lower else joined, np.uint8), starts
+        prepared = np.frombuffer(bytearray(joined), np.uint8)
+        left = np.empty(len(encoded), np.bool_)
+        prepare_documents(prepared, starts, self.tokenizer.lower, preparing_table(), left)
+        if left.any():
+            prepared, starts = _replaced(prepared, starts, self._prepared(texts, np.flatnonzero(left)))
+        prepared.setflags(write=False)  # compiled code is specialised to read-only texts
+        return prepared, starts
+
+    def _prepared(self, texts: Sequence[str], numbers: NDArray[np.int64]) -> dict[int, bytes]:
+        """Return some of the texts, prepared by Python; by their numbers."""
+        prepare = self.tokenizer.prepare
+        return {number: prepare(texts[number]).encode("utf-8", "surrogatepass") for number in numbers.tolist()}
 
     def known_tokens(self, batch: Batch) -> NDArray[np.int64]:
         """Return the number of known tokens of each document."""
@@ -357,14 +369,33 @@ def _slots_of(arena: NDArray[np.uint8], offsets: NDArray[np.int64], at_least: in
 
 
 def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    start = size = 0
-    for number, text in enumerate(texts):
-        size += len(text)
-        if size >= BATCH_CHARACTERS:
-            yield texts[start : number + 1]
-            start, size = number + 1, 0
-    if start < len(texts):
-        yield texts[start:]
+    """Cut texts into batches, each of which ends with the text that makes it reach BATCH_CHARACTERS.
+
+    With BATCH_CHARACTERS = 5, texts of 3, 3, 1, 9 and 1 characters make the batches [3, 3], [1, 9] and [1].
+    """
+    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+    start = done = 0
+    while start < len(texts):
+        end = int(np.searchsorted(ends, done + BATCH_CHARACTERS)) + 1
+        yield texts[start:end]
+        start, done = end, int(ends[min(end, len(texts)) - 1])
+
+
+def _replaced(
+    text: NDArray[np.uint8], starts: NDArray[np.int64], others: dict[int, bytes]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the bytes of documents, and where each starts, with other bytes for some, given by ascending number.
+
+    The documents "ab", "cd", "e" with b"xyz" for number 1 become "abxyze" and the starts [0, 2, 5, 6].
+    """
+    pieces: list[memoryview | bytes] = []
+    sizes = np.diff(starts)
+    whole, done = text.data, 0
+    for number, other in others.items():
+        pieces += [whole[done : starts[number]], other]
+        done, sizes[number] = int(starts[number + 1]), len(other)
+    pieces.append(whole[done:])
+    return np.frombuffer(b"".join(pieces), np.uint8), np.concatenate([starts[:1], np.cumsum(sizes)])
 
 
 def _concatenated(batches: Sequence[Batch], n_words: int) -> tuple[sp.csr_array, NDArray[np.int64]]:
