@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from tfcr.errors import InputError, shown
 from tfcr.system.lazy import lazy_module
 from tfcr.system.parameters import MIN_COUNT, Parameter, number, zero_or
-from tfcr.text.documents import CountedDocuments, check_texts, count_terms
+from tfcr.text.documents import CountedDocuments, check_texts, count_checked
 from tfcr.text.labels import LabelError, label_array
-from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, resolve_tokenizer
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -95,8 +95,9 @@ class ClassCounts:
     ) -> ClassCounts:
         """Count the words of labelled texts."""
         checked = check_texts(texts)
-        targets = check_labels(labels, len(checked))
-        return cls.from_documents(count_terms(checked, tokenizer), targets, sample_weight=sample_weight)
+        numbered = number_labels(labels, len(checked))
+        weights = check_sample_weight(sample_weight, len(checked))
+        return cls._of(count_checked(checked, resolve_tokenizer(tokenizer)), *numbered, weights)
 
     @classmethod
     def from_documents(
@@ -106,28 +107,35 @@ class ClassCounts:
 
         A document of weight 2 counts as two documents, one of weight 0 as none.
         """
-        documents = documents.only_words()
-        n_documents, n_words = documents.matrix.shape
-        targets = check_labels(labels, n_documents)
-        weights = check_sample_weight(sample_weight, n_documents)
-        classes, numbers = _number_labels(targets)
-        words, sizes = documents.matrix.indices, np.diff(documents.matrix.indptr)
-        # what each count of the matrix stands for: documents, and occurrences
-        once = None if sample_weight is None else np.repeat(weights, sizes)
-        often = documents.matrix.data if once is None else once * documents.matrix.data
-        add_up = _add_up_dense if n_words * len(classes) <= MAX_DENSE else _add_up_sparse
-        keys = (words, np.repeat(numbers, sizes), (n_words, len(classes)))
-        occurrences = add_up(*keys, often)
+        numbered = number_labels(labels, len(documents))
+        return cls._of(documents.only_words(), *numbered, check_sample_weight(sample_weight, len(documents)))
+
+    @classmethod
+    def _of(
+        cls, documents: CountedDocuments, classes: Labels, numbers: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> ClassCounts:
+        """Add up the counts of words by class number; both arrays are (n_documents,).
+
+        Most words occur once in a document, so that occurrences are documents and a few more.
+        """
+        words, sizes, counts = documents.matrix.indices, np.diff(documents.matrix.indptr), documents.matrix.data
+        columns, shape = np.repeat(numbers, sizes), (len(documents.vocabulary), len(classes))
+        entry_weights = None if (weights == 1).all() else np.repeat(weights, sizes)
+        add_up = _add_up_dense if shape[0] * shape[1] <= MAX_DENSE else _add_up_sparse
+        by_document = add_up(words, columns, shape, entry_weights)
+        again = np.flatnonzero(counts > 1)
+        more = counts[again] - 1.0 if entry_weights is None else (counts[again] - 1.0) * entry_weights[again]
+        occurrences = by_document + _add_up_sparse(words[again], columns[again], shape, more)
         return cls(
             words=documents.vocabulary.words,
             classes=classes,
             occurrences=occurrences,
-            documents=add_up(*keys, once),
-            word_occurrences=np.bincount(words, often, n_words).astype(np.float64, copy=False),
-            word_documents=np.bincount(words, once, n_words).astype(np.float64, copy=False),
+            documents=by_document,
+            word_occurrences=np.asarray(occurrences.sum(axis=1), np.float64),
+            word_documents=np.asarray(by_document.sum(axis=1), np.float64),
             class_occurrences=np.asarray(occurrences.sum(axis=0), np.float64),
             class_documents=np.bincount(numbers, weights, minlength=len(classes)).astype(np.float64),
-            n_occurrences=float(often.sum()),
+            n_occurrences=float(occurrences.sum()),
             n_documents=float(weights.sum()),
         )
 
@@ -233,11 +241,38 @@ def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
     missing = _first_missing(targets)
     if missing is not None:
         raise InputError(f"label number {missing} (counted from 0) is missing; drop rows without a label first")
+    return _as_labels(targets)
+
+
+def _as_labels(labels: Labels | list[Any]) -> Labels:
+    """Return labels, none of them missing, as an array of one type; raise InputError."""
     try:
-        return label_array(targets)
+        return label_array(labels)
     except LabelError as error:
         remedy = ": turn them all into text with str()" if error.as_text else ""
         raise InputError(f"{error}{remedy}") from None
+
+
+def number_labels(labels: Iterable[Any], n_documents: int) -> tuple[Labels, NDArray[np.int64]]:
+    """Check labels, and return the different ones, sorted, and the place of each label among them.
+
+    numpy would sort all of them, and take long to make an array of many strings.
+
+    Examples
+    --------
+    >>> number_labels(["pos", "neg", "pos"], 3)
+    (array(['neg', 'pos'], dtype='<U3'), array([1, 0, 1]))
+    """
+    if isinstance(labels, list) and len(labels) == n_documents and set(map(type, labels)) == {str}:
+        values = labels
+        different = _as_labels(list(dict.fromkeys(values)))
+    else:
+        checked = check_labels(labels, n_documents)
+        values = checked.tolist()
+        different = np.array(list(dict.fromkeys(values)), dtype=checked.dtype)
+    classes = np.unique(different)
+    places = dict(zip(classes.tolist(), range(len(classes)), strict=True))
+    return classes, np.fromiter(map(places.__getitem__, values), np.int64, len(values))
 
 
 def check_sample_weight(sample_weight: Iterable[float] | None, n_documents: int) -> NDArray[np.float64]:
@@ -319,20 +354,12 @@ def _is_missing(label: Any) -> bool:
     return isinstance(label, float | np.floating) and bool(np.isnan(label))
 
 
-def _number_labels(labels: Labels) -> tuple[Labels, NDArray[np.int64]]:
-    """Return the different labels, sorted, and the place of each label among them; numpy would sort all of them."""
-    values = labels.tolist()
-    classes = np.unique(np.array(list(dict.fromkeys(values)), dtype=labels.dtype))
-    places = dict(zip(classes.tolist(), range(len(classes)), strict=True))
-    return classes, np.fromiter(map(places.__getitem__, values), np.int64, len(values))
-
-
 def _add_up_dense(
     words: NDArray[Any], numbers: NDArray[np.int64], shape: tuple[int, int], values: NDArray[Any] | None
 ) -> sp.csr_array:
     """Add up values, 1 if None, by word and class number; a document of weight 0 leaves no trace."""
     sums = np.bincount(words * np.int64(shape[1]) + numbers, values, shape[0] * shape[1])
-    places = np.flatnonzero(sums)
+    places = np.flatnonzero(sums != 0)  # quicker than of numbers
     starts = np.searchsorted(places, np.arange(shape[0] + 1) * shape[1])
     columns = places - np.repeat(np.arange(shape[0]) * shape[1], np.diff(starts))
     return sp.csr_array((sums[places].astype(np.float64), columns.astype(np.int32), starts.astype(np.int32)), shape)

@@ -9,9 +9,10 @@ texts; those that Unicode normalisation may change, and a few others, become byt
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -36,6 +37,8 @@ T = TypeVar("T", bound=np.generic)
 
 BATCH_CHARACTERS = 1 << 20
 """Characters counted by one call of compiled code: few enough for the processor's cache, and for Ctrl-C to act soon."""
+BATCH_TEXTS = 1 << 12
+"""Texts counted by one call: few enough to be in the processor's cache still when they are looked at again."""
 BATCH_WORDS = 1 << 17
 """Words of a long list looked up by one call."""
 MAX_DOCUMENTS = 1 << 30
@@ -100,7 +103,7 @@ def _count_parts(
     parts: dict[int, tuple[ByteCounter, list[Batch]]] = {}
 
     def count(counter: ByteCounter, start: int, end: int) -> None:
-        parts[start] = counter, [batch.copy() for batch in counter.count(texts[start:end])]
+        parts[start] = counter, [batch.copy() for batch in counter.count(texts, start, end)]
 
     each_part(make_counter, count, len(texts), threads)
     in_order = [parts[start] for start in sorted(parts)]
@@ -235,9 +238,9 @@ class ByteCounter:
         self.entries = np.empty((2, 0), np.int32)
         self.found = np.empty(0, np.uint8)
 
-    def count(self, texts: Sequence[str]) -> Iterator[Batch]:
-        """Count texts batch by batch; a batch is overwritten by the next."""
-        for batch in _batches(texts):
+    def count(self, texts: Sequence[str], start: int = 0, end: int | None = None) -> Iterator[Batch]:
+        """Count texts number `start` to `end` batch by batch; a batch is overwritten by the next."""
+        for batch in _batches(texts, start, len(texts) if end is None else end):
             if self.stopped:
                 return
             yield self.count_bytes(*self._encoded(batch))
@@ -368,17 +371,17 @@ def _slots_of(arena: NDArray[np.uint8], offsets: NDArray[np.int64], at_least: in
     return slots
 
 
-def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Cut texts into batches, each of which ends with the text that makes it reach BATCH_CHARACTERS.
+def _batches(texts: Sequence[str], start: int, end: int) -> Iterator[Sequence[str]]:
+    """Cut texts number `start` to `end` into batches; a text that makes one reach BATCH_CHARACTERS is its last.
 
     With BATCH_CHARACTERS = 5, texts of 3, 3, 1, 9 and 1 characters make the batches [3, 3], [1, 9] and [1].
     """
-    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
-    start = done = 0
-    while start < len(texts):
-        end = int(np.searchsorted(ends, done + BATCH_CHARACTERS)) + 1
-        yield texts[start:end]
-        start, done = end, int(ends[min(end, len(texts)) - 1])
+    while start < end:
+        batch = texts[start : min(end, start + BATCH_TEXTS)]
+        if sum(map(len, batch)) > BATCH_CHARACTERS:
+            batch = batch[: bisect_left(list(accumulate(map(len, batch))), BATCH_CHARACTERS) + 1]
+        yield batch
+        start += len(batch)
 
 
 def _replaced(
