@@ -31,10 +31,10 @@ def decode_words(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[st
 def decode_some(text: NDArray[np.uint8], offsets: NDArray[np.int64], numbers: NDArray[np.int64]) -> list[str]:
     """Return the words with these numbers; raise UnicodeDecodeError if one is not UTF-8.
 
-    The bytes of all of them are put one after the other with a line feed after each, decoded at once, and split. Words 1
-    and 0 of [an, ox] are copied from these places of "anox", the last of each to be overwritten::
+    The bytes of all of them are put one after the other with a line feed after each, decoded at once, and split. Words
+    1 and 0 of [an, ox] are copied from these places of "anox"; a line feed replaces the last of each::
 
-        [2 3 4  0 1 2]  ->  o x \\n a n \\n
+        places [2 3 4  0 1 2]    text "ox", line feed, "an", line feed
     """
     offsets = offsets.astype(np.int64, copy=False)
     sizes = np.diff(offsets)[numbers] + 1
@@ -45,7 +45,8 @@ def decode_some(text: NDArray[np.uint8], offsets: NDArray[np.int64], numbers: ND
     if np.count_nonzero(some == _LINE_FEED) > len(numbers):  # a word holds one itself
         bounds = zip((ends - sizes).tolist(), (ends - 1).tolist(), strict=True)
         return [some[start:end].tobytes().decode("utf-8", "surrogatepass") for start, end in bounds]
-    return some.tobytes().decode("utf-8", "surrogatepass").split("\n")[:-1]
+    characters: str = some.tobytes().decode("utf-8", "surrogatepass")
+    return characters.split("\n")[:-1]
 
 
 class PackedWords(Sequence[str]):

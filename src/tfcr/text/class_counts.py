@@ -360,9 +360,10 @@ def _add_up_dense(
     """Add up values, 1 if None, by word and class number; a document of weight 0 leaves no trace."""
     sums = np.bincount(words * np.int64(shape[1]) + numbers, values, shape[0] * shape[1])
     places = np.flatnonzero(sums != 0)  # quicker than of numbers
-    starts = np.searchsorted(places, np.arange(shape[0] + 1) * shape[1])
-    columns = places - np.repeat(np.arange(shape[0]) * shape[1], np.diff(starts))
-    return sp.csr_array((sums[places].astype(np.float64), columns.astype(np.int32), starts.astype(np.int32)), shape)
+    rows, columns = np.divmod(places, shape[1])
+    starts = np.zeros(shape[0] + 1, np.int32)
+    np.cumsum(np.bincount(rows, minlength=shape[0]), out=starts[1:])
+    return sp.csr_array((sums[places].astype(np.float64), columns.astype(np.int32), starts), shape)
 
 
 def _add_up_sparse(

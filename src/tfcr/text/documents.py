@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,10 @@ MIN_NATIVE_CHARACTERS = 1_000_000
 
 MAX_TEXT = 10_000_000
 """Longest text, in characters; room for all tokens that it could have takes a hundred times as many bytes."""
+
+
+LOOKED_AT = 1 << 12
+"""Texts that are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ def check_texts(texts: Iterable[str]) -> list[str]:
         checked = texts if isinstance(texts, list) else list(texts)
     except TypeError:
         raise InputError(f"found {type(texts).__name__}; expected a list of texts") from None
-    if set(map(type, checked)) <= {str} and max(map(len, checked), default=0) <= MAX_TEXT:  # the usual case, quickly
+    if _are_short_strings(checked):  # the usual case, quickly
         return checked
     for number, text in enumerate(checked):
         if not isinstance(text, str):
@@ -138,6 +142,15 @@ def check_texts(texts: Iterable[str]) -> list[str]:
                 "split it into several texts"
             )
     return checked
+
+
+def _are_short_strings(texts: list[Any]) -> bool:
+    """Return whether all are strings of at most MAX_TEXT characters.
+
+    Some at a time: they are in the processor's cache still when they are looked at again.
+    """
+    parts = (texts[start : start + LOOKED_AT] for start in range(0, len(texts), LOOKED_AT))
+    return all(set(map(type, some)) == {str} and max(map(len, some)) <= MAX_TEXT for some in parts)
 
 
 def count_terms(
