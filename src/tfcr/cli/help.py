@@ -67,15 +67,14 @@ class Plain:
 class _Quick:
     """A command or a group of them whose parameters load pydantic only if it is needed."""
 
-    params: list[Any]
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse what the user typed."""
-        for parameter in self.params:
-            plain = Plain(parameter.get_runtime_param)
-            parameter.get_runtime_param = lambda plain=plain: plain
-        rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
-        return rest
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, --help too; typer calls this."""
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            if not hasattr(parameter, "plain"):  # --help is the same one each time
+                parameter.plain = Plain(parameter.get_runtime_param)
+                parameter.get_runtime_param = partial(getattr, parameter, "plain")
+        return found
 
 
 class Group(_Quick, TyperGroup):
