@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tfcr.system.native import prepare_documents
 from tfcr.system.packed_strings import decode_words, encode_words
+from tfcr.text import native_counts
 from tfcr.text.native_counts import ByteCounter
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.unicode import compose, preparing_table
@@ -61,9 +62,11 @@ def test_texts_that_need_python_are_left_to_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, tokenizer in TOKENIZERS.items() if tokenizer.table])
-@given(texts=TEXTS)
-def test_all_bytes_of_a_batch_are_those_of_prepared_texts(name: str, texts: list[str]) -> None:
+@given(texts=TEXTS, few=st.sampled_from([0, 8]))
+def test_all_bytes_of_a_batch_are_those_of_prepared_texts(name: str, texts: list[str], few: int) -> None:
     tokenizer = TOKENIZERS[name]
-    text, starts = ByteCounter(tokenizer, None)._encoded(texts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native_counts, "FEW_TEXTS", few)
+        text, starts = ByteCounter(tokenizer, None)._encoded(texts)
     assert decode_words(text, starts) == list(map(tokenizer.prepare, texts))
     assert not text.flags.writeable

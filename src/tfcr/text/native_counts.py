@@ -39,6 +39,8 @@ BATCH_CHARACTERS = 1 << 20
 """Characters counted by one call of compiled code: few enough for the processor's cache, and for Ctrl-C to act soon."""
 BATCH_TEXTS = 1 << 12
 """Texts counted by one call: few enough to be in the processor's cache still when they are looked at again."""
+FEW_TEXTS, FEW_CHARACTERS = 8, 2_000
+"""Texts, and characters, up to which Python prepares each text, sooner than compiled code is called."""
 BATCH_WORDS = 1 << 17
 """Words of a long list looked up by one call."""
 MAX_DOCUMENTS = 1 << 30
@@ -247,27 +249,33 @@ class ByteCounter:
 
     def _encoded(self, texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the bytes of prepared texts, and where each starts."""
+        if len(texts) <= FEW_TEXTS and sum(map(len, texts)) <= FEW_CHARACTERS:
+            joined, starts = _joined(self._prepared(texts))
+            return np.frombuffer(joined, np.uint8), starts
         try:
-            encoded = list(map(str.encode, texts))
+            joined, starts = _joined(list(map(str.encode, texts)))
         except UnicodeEncodeError:  # lone surrogates
-            encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-        starts = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
-        joined = b"".join(encoded)
+            joined, starts = _joined([text.encode("utf-8", "surrogatepass") for text in texts])
         if joined.isascii():
             return np.frombuffer(joined.lower() if self.tokenizer.lower else joined, np.uint8), starts
-        prepared = np.frombuffer(bytearray(joined), np.uint8)
-        left = np.empty(len(encoded), np.bool_)
-        prepare_documents(prepared, starts, self.tokenizer.lower, preparing_table(), left)
+        text = np.frombuffer(bytearray(joined), np.uint8)
+        left = np.empty(len(texts), np.bool_)
+        prepare_documents(text, starts, self.tokenizer.lower, preparing_table(), left)
         if left.any():
-            prepared, starts = _replaced(prepared, starts, self._prepared(texts, np.flatnonzero(left)))
-        prepared.setflags(write=False)  # compiled code is specialised to read-only texts
-        return prepared, starts
+            numbers = np.flatnonzero(left)
+            text, starts = _replaced(text, starts, numbers, self._prepared([texts[one] for one in numbers.tolist()]))
+        text.setflags(write=False)  # compiled code is specialised to read-only texts
+        return text, starts
 
-    def _prepared(self, texts: Sequence[str], numbers: NDArray[np.int64]) -> dict[int, bytes]:
-        """Return some of the texts, prepared by Python; by their numbers."""
-        prepare = self.tokenizer.prepare
-        return {number: prepare(texts[number]).encode("utf-8", "surrogatepass") for number in numbers.tolist()}
+    def _prepared(self, texts: Sequence[str]) -> list[bytes]:
+        """Return texts prepared by Python; what `prepare` does with ASCII is written out, since calls take long."""
+        prepare, lower = self.tokenizer.prepare, self.tokenizer.lower
+        return [
+            (text.lower() if lower else text).encode()
+            if text.isascii()
+            else prepare(text).encode("utf-8", "surrogatepass")
+            for text in texts
+        ]
 
     def known_tokens(self, batch: Batch) -> NDArray[np.int64]:
         """Return the number of known tokens of each document."""
@@ -384,20 +392,29 @@ def _batches(texts: Sequence[str], start: int, end: int) -> Iterator[Sequence[st
         start += len(batch)
 
 
+def _joined(encoded: Sequence[bytes]) -> tuple[bytes, NDArray[np.int64]]:
+    """Return the bytes of documents one after the other, and where each starts."""
+    starts = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
+    return b"".join(encoded), starts
+
+
 def _replaced(
-    text: NDArray[np.uint8], starts: NDArray[np.int64], others: dict[int, bytes]
+    text: NDArray[np.uint8], starts: NDArray[np.int64], numbers: NDArray[np.int64], others: Sequence[bytes]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the bytes of documents, and where each starts, with other bytes for some, given by ascending number.
 
     The documents "ab", "cd", "e" with b"xyz" for number 1 become "abxyze" and the starts [0, 2, 5, 6].
     """
     pieces: list[memoryview | bytes] = []
-    sizes = np.diff(starts)
     whole, done = text.data, 0
-    for number, other in others.items():
-        pieces += [whole[done : starts[number]], other]
-        done, sizes[number] = int(starts[number + 1]), len(other)
+    places = zip(starts[numbers].tolist(), starts[numbers + 1].tolist(), others, strict=True)
+    for start, end, other in places:
+        pieces += (whole[done:start], other)
+        done = end
     pieces.append(whole[done:])
+    sizes = np.diff(starts)
+    sizes[numbers] = list(map(len, others))
     return np.frombuffer(b"".join(pieces), np.uint8), np.concatenate([starts[:1], np.cumsum(sizes)])
 
 
