@@ -118,7 +118,9 @@ BATCH = "__import__('pickle').load(open(r'{folder}/new.pickle', 'rb'))"
 
 
 def started(*command: str) -> Callable[[], Any]:
-    return lambda: subprocess.run([sys.executable, *command], check=True, capture_output=True)
+    # modules are compiled once, as an installer does, wherever the source is
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return lambda: subprocess.run([sys.executable, *command], check=True, capture_output=True, env=environment)
 
 
 def code(of: str, preset: str, texts: str) -> Callable[[], Any]:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -53,16 +54,38 @@ def test_names_in_help_are_those_of_the_table(placeholder: str) -> None:
     assert names_of(placeholder) == tuple(getattr(import_module(f"tfcr.{module}"), table))
 
 
-def test_help_imports_nothing_heavy() -> None:
-    code = """
+HEAVY = {"numpy", "scipy", "polars", "sklearn", "numba", "gensim", "rich", "pydantic"}
+
+
+def heavy_imports(*arguments: object) -> tuple[str, set[str]]:
+    """Return what a command prints in a fresh process, and which of HEAVY it imports."""
+    code = f"""
 import sys
 from tfcr import cli
-sys.argv = ["tfcr", "train", "--help"]
+sys.argv = ["tfcr", *{list(map(str, arguments))!r}]
 try:
     cli.main()
 except SystemExit:
-    print(sorted({"numpy", "scipy", "polars", "sklearn", "numba", "gensim", "rich"} & set(sys.modules)))
+    print(*({HEAVY!r} & set(sys.modules)))
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
-    assert "tfcr-log" in result.stdout.replace("-\n", "-")
-    assert result.stdout.splitlines()[-1] == "[]"
+    *printed, last = result.stdout.splitlines()
+    return "\n".join(printed), set(last.split())
+
+
+def test_help_imports_nothing_heavy() -> None:
+    printed, imported = heavy_imports("train", "--help")
+    assert "tfcr-log" in printed.replace("-\n", "-")
+    assert imported == set()
+
+
+def test_commands_of_a_model_import_what_they_use(model: Path, data: Path) -> None:
+    assert heavy_imports("explain", model, "w0_1")[1] <= {"numpy", "rich"}
+    assert heavy_imports("words", model)[1] <= {"numpy", "rich"}
+    assert heavy_imports("predict", model, data, "--text", "text")[1] <= {"numpy", "polars", "rich"}
+
+
+def test_typed_numbers_are_converted_and_checked(run: Run, model: Path) -> None:
+    assert run("explain", model, "w0_1 w0_2", "--top", "1").out.count("more words") == 1
+    assert run("explain", model, "w0_1", "--top", "two").status == 2
+    assert run("explain", model, "w0_1", "--top", "0").status == 2

@@ -1,5 +1,6 @@
 """Counting by compiled code against the plain path: the same words, order and counts, whatever the text."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,16 @@ TEXTS = st.lists(
 
 
 WORDS = st.sampled_from(["a", "b", "c", "dd", "é", "!", "?!", "中", "が"])  # few, so that bigrams occur twice
+
+
+@pytest.fixture(autouse=True, params=[0, native_counts.FEW_TEXTS], ids=["compiled", "plain"])
+def prepared_by(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let compiled code, or Python, lower-case and normalise a few texts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native_counts, "FEW_TEXTS", request.param)
+        yield
+
+
 TEXTS_OF_FEW_WORDS = st.lists(st.lists(WORDS, max_size=6).map(" ".join), max_size=8)
 
 

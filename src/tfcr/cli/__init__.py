@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, predict, train, warmup, words
-from tfcr.cli.help import Command, wrong_call
+from tfcr.cli.help import Command, Group, wrong_call
 from tfcr.cli.output import note, printable, say_stopped, warn
 from tfcr.errors import TfcrError
 
@@ -31,6 +31,7 @@ def _print_version(wanted: bool) -> None:
 
 app = typer.Typer(
     name="tfcr",
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfcr.cli.help import Command
+from tfcr.cli.help import Command, Group
 from tfcr.cli.options import Again, Json, Place
 from tfcr.cli.output import if_stopped, note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from tfcr.system.download import Download
 
-app = typer.Typer(help="Known datasets: list, describe and fetch them.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Known datasets: list, describe and fetch them.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A dataset's name.", show_default=False)]
 

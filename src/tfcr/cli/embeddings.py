@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfcr.cli.help import Command, input_option, model_option, output_option
+from tfcr.cli.help import Command, Group, input_option, model_option, output_option
 from tfcr.cli.options import Again, Data, Json, Place, Reading, with_options
 from tfcr.cli.output import if_stopped, note, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from tfcr.embeddings.pretrained import PretrainedModel
 
-app = typer.Typer(help="Word vectors: list, fetch, convert, train and distill them.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Word vectors: list, fetch, convert, train and distill them.", no_args_is_help=True)
 
 Source = Annotated[str, typer.Argument(metavar="VECTORS", help="A vector file or a known name.", show_default=False)]
 Output = Annotated[

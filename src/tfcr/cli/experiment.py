@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfcr.cli.help import Command, input_option, output_option
+from tfcr.cli.help import Command, Group, input_option, output_option
 from tfcr.cli.options import Json, with_options
 from tfcr.cli.output import BETWEEN_NOTES, if_stopped, note, print_json, print_table, time_left, warn
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfcr.experiment.results.summary import Figure
     from tfcr.experiment.run.runner import Outcome, RunProgress
 
-app = typer.Typer(help="The paper's experiments, or your own in the same grid.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="The paper's experiments, or your own in the same grid.", no_args_is_help=True)
 
 grid_option = partial(typer.Option, rich_help_panel="Grid")
 word2vec_option = partial(typer.Option, rich_help_panel="In-domain word2vec")

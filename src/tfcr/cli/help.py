@@ -6,14 +6,14 @@ scikit-learn and polars come with them; the names are therefore read from the so
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 input_option = partial(typer.Option, rich_help_panel="Input")
 model_option = partial(typer.Option, rich_help_panel="Model")
@@ -45,7 +45,43 @@ CLOSE = 0.75
 """How similar an option must be to be suggested: --ouput is to --output, --epochs is not to --blocks."""
 
 
-class Command(TyperCommand):
+class Plain:
+    """Takes the values of a parameter as they are, if they have its type already; typer converts others.
+
+    typer converts all of them with pydantic, which takes as long to load as numpy; but most are text, or not given.
+    """
+
+    def __init__(self, converter: Callable[[], Any]) -> None:
+        self.converter = converter
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the value to call the command with; typer calls this."""
+        kind, many = param.type_descriptor.annotation, param.multiple or param.nargs == -1
+        if value is None or (kind in (str, int) and type(value) is kind):
+            return () if many and value is None else value
+        if kind == list[str] and isinstance(value, list | tuple) and set(map(type, value)) <= {str}:
+            return list(value)
+        return self.converter().coerce(value, param=param, ctx=ctx)
+
+
+class _Quick:
+    """A command or a group of them whose parameters load pydantic only if it is needed."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, --help too; typer calls this."""
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            if not hasattr(parameter, "plain"):  # --help is the same one each time
+                parameter.plain = Plain(parameter.get_runtime_param)
+                parameter.get_runtime_param = partial(getattr, parameter, "plain")
+        return found
+
+
+class Group(_Quick, TyperGroup):
+    """A group of commands."""
+
+
+class Command(_Quick, TyperCommand):
     """A command whose help lists its options by section, in plain text."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

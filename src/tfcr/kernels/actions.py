@@ -5,3 +5,6 @@ END, MORE, KEEP, SKIP, SYMBOL, ALONE, MARK = 0, 1, 2, 3, 4, 5, 6
 
 UNKNOWN_WORD, UNKNOWN_SYMBOL = -1, -2
 """Token numbers of tokens outside the vocabulary. As indices they count from the end of a mask over all words."""
+
+ASK_PYTHON, ONE_MARK = -1, -2
+"""Characters that lower-casing and Unicode normalisation may do more with than `kernels.preparing` does."""

@@ -26,6 +26,7 @@ from tfcr.kernels.descent import (  # noqa: E402
     descend_once,
 )
 from tfcr.kernels.pieces import MAX_PIECES, cut_some, hash_ngrams  # noqa: E402
+from tfcr.kernels.preparing import prepare_documents  # noqa: E402
 from tfcr.kernels.rows import last_row_end  # noqa: E402
 from tfcr.kernels.scores import add_pieces, score_documents  # noqa: E402
 from tfcr.kernels.tokens import (  # noqa: E402
@@ -52,6 +53,7 @@ __all__ = [
     "in_threads",
     "last_row_end",
     "merge_terms",
+    "prepare_documents",
     "score_documents",
 ]
 

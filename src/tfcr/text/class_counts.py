@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from tfcr.errors import InputError, shown
 from tfcr.system.lazy import lazy_module
 from tfcr.system.parameters import MIN_COUNT, Parameter, number, zero_or
-from tfcr.text.documents import CountedDocuments, check_texts, count_terms
+from tfcr.text.documents import CountedDocuments, check_texts, count_checked
 from tfcr.text.label_sets import AnyLabels, LabelSets, find_label_sets
 from tfcr.text.labels import LabelError, label_array
-from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
+from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, resolve_tokenizer
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -96,8 +96,9 @@ class ClassCounts:
     ) -> ClassCounts:
         """Count the words of labelled texts; a text with several labels, a list of them, counts in each class."""
         checked = check_texts(texts)
-        targets = check_targets(labels, len(checked))
-        return cls.from_documents(count_terms(checked, tokenizer), targets, sample_weight=sample_weight)
+        numbered = number_labels(labels, len(checked))
+        weights = check_sample_weight(sample_weight, len(checked))
+        return cls._of(count_checked(checked, resolve_tokenizer(tokenizer)), numbered, weights)
 
     @classmethod
     def from_documents(
@@ -107,30 +108,41 @@ class ClassCounts:
 
         A document of weight 2 counts as two documents, one of weight 0 as none; one with two labels in both classes.
         """
-        documents = documents.only_words()
-        n_documents, n_words = documents.matrix.shape
-        targets = check_targets(labels, n_documents)
-        weights = check_sample_weight(sample_weight, n_documents)
-        if isinstance(targets, LabelSets):
-            return cls._of_label_sets(documents, targets, weights)
-        classes, numbers = _number_labels(targets)
-        words, sizes = documents.matrix.indices, np.diff(documents.matrix.indptr)
-        # what each count of the matrix stands for: documents, and occurrences
-        once = None if sample_weight is None else np.repeat(weights, sizes)
-        often = documents.matrix.data if once is None else once * documents.matrix.data
-        add_up = _add_up_dense if n_words * len(classes) <= MAX_DENSE else _add_up_sparse
-        keys = (words, np.repeat(numbers, sizes), (n_words, len(classes)))
-        occurrences = add_up(*keys, often)
+        numbered = number_labels(labels, len(documents))
+        return cls._of(documents.only_words(), numbered, check_sample_weight(sample_weight, len(documents)))
+
+    @classmethod
+    def _of(
+        cls,
+        documents: CountedDocuments,
+        labels: tuple[Labels, NDArray[np.int64]] | LabelSets,
+        weights: NDArray[np.float64],
+    ) -> ClassCounts:
+        """Add up the counts of words by class; `labels` are those of `number_labels`.
+
+        Most words occur once in a document, so that occurrences are documents and a few more.
+        """
+        if isinstance(labels, LabelSets):
+            return cls._of_label_sets(documents, labels, weights)
+        classes, numbers = labels
+        words, sizes, counts = documents.matrix.indices, np.diff(documents.matrix.indptr), documents.matrix.data
+        columns, shape = np.repeat(numbers, sizes), (len(documents.vocabulary), len(classes))
+        entry_weights = None if (weights == 1).all() else np.repeat(weights, sizes)
+        add_up = _add_up_dense if shape[0] * shape[1] <= MAX_DENSE else _add_up_sparse
+        by_document = add_up(words, columns, shape, entry_weights)
+        again = np.flatnonzero(counts > 1)
+        more = counts[again] - 1.0 if entry_weights is None else (counts[again] - 1.0) * entry_weights[again]
+        occurrences = by_document + _add_up_sparse(words[again], columns[again], shape, more)
         return cls(
             words=documents.vocabulary.words,
             classes=classes,
             occurrences=occurrences,
-            documents=add_up(*keys, once),
-            word_occurrences=np.bincount(words, often, n_words).astype(np.float64, copy=False),
-            word_documents=np.bincount(words, once, n_words).astype(np.float64, copy=False),
+            documents=by_document,
+            word_occurrences=np.asarray(occurrences.sum(axis=1), np.float64),
+            word_documents=np.asarray(by_document.sum(axis=1), np.float64),
             class_occurrences=np.asarray(occurrences.sum(axis=0), np.float64),
             class_documents=np.bincount(numbers, weights, minlength=len(classes)).astype(np.float64),
-            n_occurrences=float(often.sum()),
+            n_occurrences=float(occurrences.sum()),
             n_documents=float(weights.sum()),
         )
 
@@ -244,11 +256,13 @@ class ClassCounts:
 def check_targets(labels: Any, n_documents: int) -> AnyLabels:
     """Return one label per text as an array, or several as LabelSets; see `check_labels` and `find_label_sets`."""
     found = find_label_sets(labels)
-    if not isinstance(found, LabelSets):
-        return check_labels(found, n_documents)
-    if len(found) != n_documents:
-        raise InputError(f"found {n_documents} texts and labels of {len(found)}; expected the same number of each")
-    return found
+    return _check_length(found, n_documents) if isinstance(found, LabelSets) else check_labels(found, n_documents)
+
+
+def _check_length(sets: LabelSets, n_documents: int) -> LabelSets:
+    if len(sets) != n_documents:
+        raise InputError(f"found {n_documents} texts and labels of {len(sets)}; expected the same number of each")
+    return sets
 
 
 def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
@@ -266,11 +280,41 @@ def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
     missing = _first_missing(targets)
     if missing is not None:
         raise InputError(f"label number {missing} (counted from 0) is missing; drop rows without a label first")
+    return _as_labels(targets)
+
+
+def _as_labels(labels: Labels | list[Any]) -> Labels:
+    """Return labels, none of them missing, as an array of one type; raise InputError."""
     try:
-        return label_array(targets)
+        return label_array(labels)
     except LabelError as error:
         remedy = ": turn them all into text with str()" if error.as_text else ""
         raise InputError(f"{error}{remedy}") from None
+
+
+def number_labels(labels: Any, n_documents: int) -> tuple[Labels, NDArray[np.int64]] | LabelSets:
+    """Check labels, and return the different ones, sorted, and the place of each label among them.
+
+    numpy would sort all of them, and take long to make an array of many strings. Several labels per text are returned
+    as LabelSets.
+
+    Examples
+    --------
+    >>> number_labels(["pos", "neg", "pos"], 3)
+    (array(['neg', 'pos'], dtype='<U3'), array([1, 0, 1]))
+    """
+    if isinstance(labels, list) and len(labels) == n_documents and set(map(type, labels)) == {str}:
+        values = labels
+        different = _as_labels(list(dict.fromkeys(values)))
+    else:
+        checked = check_targets(labels, n_documents)
+        if isinstance(checked, LabelSets):
+            return checked
+        values = checked.tolist()
+        different = np.array(list(dict.fromkeys(values)), dtype=checked.dtype)
+    classes = np.unique(different)
+    places = dict(zip(classes.tolist(), range(len(classes)), strict=True))
+    return classes, np.fromiter(map(places.__getitem__, values), np.int64, len(values))
 
 
 def check_sample_weight(sample_weight: Iterable[float] | None, n_documents: int) -> NDArray[np.float64]:
@@ -352,23 +396,16 @@ def _is_missing(label: Any) -> bool:
     return isinstance(label, float | np.floating) and bool(np.isnan(label))
 
 
-def _number_labels(labels: Labels) -> tuple[Labels, NDArray[np.int64]]:
-    """Return the different labels, sorted, and the place of each label among them; numpy would sort all of them."""
-    values = labels.tolist()
-    classes = np.unique(np.array(list(dict.fromkeys(values)), dtype=labels.dtype))
-    places = dict(zip(classes.tolist(), range(len(classes)), strict=True))
-    return classes, np.fromiter(map(places.__getitem__, values), np.int64, len(values))
-
-
 def _add_up_dense(
     words: NDArray[Any], numbers: NDArray[np.int64], shape: tuple[int, int], values: NDArray[Any] | None
 ) -> sp.csr_array:
     """Add up values, 1 if None, by word and class number; a document of weight 0 leaves no trace."""
     sums = np.bincount(words * np.int64(shape[1]) + numbers, values, shape[0] * shape[1])
-    places = np.flatnonzero(sums)
-    starts = np.searchsorted(places, np.arange(shape[0] + 1) * shape[1])
-    columns = places - np.repeat(np.arange(shape[0]) * shape[1], np.diff(starts))
-    return sp.csr_array((sums[places].astype(np.float64), columns.astype(np.int32), starts.astype(np.int32)), shape)
+    places = np.flatnonzero(sums != 0)  # quicker than of numbers
+    rows, columns = np.divmod(places, shape[1])
+    starts = np.zeros(shape[0] + 1, np.int32)
+    np.cumsum(np.bincount(rows, minlength=shape[0]), out=starts[1:])
+    return sp.csr_array((sums[places].astype(np.float64), columns.astype(np.int32), starts), shape)
 
 
 def _add_up_sparse(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,10 @@ MIN_NATIVE_CHARACTERS = 1_000_000
 
 MAX_TEXT = 10_000_000
 """Longest text, in characters; room for all tokens that it could have takes a hundred times as many bytes."""
+
+
+LOOKED_AT = 1 << 12
+"""Texts that are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -114,16 +119,16 @@ class CountedDocuments:
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:
-    """Return the texts as a list; raise InputError naming the first non-string."""
+    """Return the texts as a list, one that is given as it is; raise InputError naming the first non-string."""
     if isinstance(texts, str | bytes):
         raise InputError("found a single string; expected a list of texts: put it in brackets, [text]")
     if hasattr(texts, "columns"):
         raise InputError(f"found a table of {len(texts.columns)} columns; expected one: give the column with the texts")
     try:
-        checked = list(texts)
+        checked = texts if isinstance(texts, list) else list(texts)
     except TypeError:
         raise InputError(f"found {type(texts).__name__}; expected a list of texts") from None
-    if set(map(type, checked)) <= {str} and max(map(len, checked), default=0) <= MAX_TEXT:  # the usual case, quickly
+    if _are_short_strings(checked):  # the usual case, quickly
         return checked
     for number, text in enumerate(checked):
         if not isinstance(text, str):
@@ -137,6 +142,15 @@ def check_texts(texts: Iterable[str]) -> list[str]:
                 "split it into several texts"
             )
     return checked
+
+
+def _are_short_strings(texts: list[Any]) -> bool:
+    """Return whether all are strings of at most MAX_TEXT characters.
+
+    Some at a time: they are in the processor's cache still when they are looked at again.
+    """
+    parts = (texts[start : start + LOOKED_AT] for start in range(0, len(texts), LOOKED_AT))
+    return all(set(map(type, some)) == {str} and max(map(len, some)) <= MAX_TEXT for some in parts)
 
 
 def count_terms(
@@ -168,11 +182,22 @@ def count_terms(
     >>> found.vocabulary.names, found.matrix.toarray().tolist(), found.lengths.tolist()
     (['good', 'so', 'so good'], [[2, 2, 2], [1, 1, 1]], [4, 2])
     """
-    checked, resolved = check_texts(texts), resolve_tokenizer(tokenizer)
+    return count_checked(check_texts(texts), resolve_tokenizer(tokenizer), vocabulary, bigrams=bigrams, unseen=unseen)
+
+
+def count_checked(
+    texts: list[str],
+    tokenizer: AnyTokenizer,
+    vocabulary: Vocabulary | None = None,
+    *,
+    bigrams: bool = False,
+    unseen: bool = False,
+) -> CountedDocuments:
+    """Count the terms of texts that `check_texts` has returned, as `count_terms` does."""
     if not (bigrams if vocabulary is None else unseen or len(vocabulary.bigrams)):
-        return _count_words(checked, resolved, vocabulary)
-    tokens = _number_tokens(checked, resolved, vocabulary, unseen=unseen)
-    neighbours = _neighbours(tokens, skipped_in_bigrams(tokens.vocabulary, resolved))
+        return _count_words(texts, tokenizer, vocabulary)
+    tokens = _number_tokens(texts, tokenizer, vocabulary, unseen=unseen)
+    neighbours = _neighbours(tokens, skipped_in_bigrams(tokens.vocabulary, tokenizer))
     if vocabulary is None:
         words = tokens.vocabulary.words
         vocabulary = Vocabulary(words, _common_bigrams(neighbours, len(words)))
@@ -183,7 +208,12 @@ def worth_native_code(tokenizer: AnyTokenizer, texts: Sequence[str], *, ready: b
     """Return whether compiled code knows the tokeniser, and is `ready` or has enough text to be loaded for."""
     if not isinstance(tokenizer, Tokenizer) or tokenizer.table is None:
         return False
-    return ready or (sum(map(len, texts)) >= MIN_NATIVE_CHARACTERS and native_is_available())
+    return ready or (_has_characters(texts, MIN_NATIVE_CHARACTERS) and native_is_available())
+
+
+def _has_characters(texts: Sequence[str], wanted: int) -> bool:
+    """Return whether texts have so many characters in all; of many texts, only the first are looked at."""
+    return any(so_far >= wanted for so_far in accumulate(map(len, texts), initial=0))
 
 
 # words alone -------------------------------------------------------------------------------------------------------

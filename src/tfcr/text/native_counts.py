@@ -1,7 +1,7 @@
 """Counting by compiled code: tokens are found and counted in UTF-8 bytes, on several threads.
 
-It gives the same words, in the same order, with the same counts as plain Python. A text becomes bytes by the
-tokeniser's own `prepare`, so that lower-casing and Unicode normalisation are Python's.
+It gives the same words, in the same order, with the same counts as plain Python. Compiled code lower-cases most
+texts; those that Unicode normalisation may change, and a few others, become bytes by the tokeniser's own `prepare`.
 
     texts --_batches--> bytes of some documents --count_documents (kernel)--> Batch: entries of word number and count
           each thread has a ByteCounter with a hash table of its own; _merge_words unites their vocabularies at the end
@@ -9,9 +9,10 @@ tokeniser's own `prepare`, so that lower-casing and Unicode normalisation are Py
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,11 +20,12 @@ from numpy.typing import NDArray
 
 from tfcr.system.hardware import n_threads
 from tfcr.system.lazy import lazy_module
-from tfcr.system.native import SEEN, count_documents, fill_slots, find_symbols, merge_terms
+from tfcr.system.native import SEEN, count_documents, fill_slots, find_symbols, merge_terms, prepare_documents
 from tfcr.system.packed_strings import decode_some, sort_words
 from tfcr.text.lexicon import MARGIN, BigramLexicon, Lexicon, number_bits
 from tfcr.text.terms import Batch, skipped_in_bigrams
 from tfcr.text.tokenizers import ONE_TOKEN, Tokenizer
+from tfcr.text.unicode import preparing_table
 from tfcr.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ T = TypeVar("T", bound=np.generic)
 
 BATCH_CHARACTERS = 1 << 20
 """Characters counted by one call of compiled code: few enough for the processor's cache, and for Ctrl-C to act soon."""
+BATCH_TEXTS = 1 << 12
+"""Texts counted by one call: few enough to be in the processor's cache still when they are looked at again."""
+FEW_TEXTS, FEW_CHARACTERS = 8, 2_000
+"""Texts, and characters, up to which Python prepares each text, sooner than compiled code is called."""
 BATCH_WORDS = 1 << 17
 """Words of a long list looked up by one call."""
 MAX_DOCUMENTS = 1 << 30
@@ -99,7 +105,7 @@ def _count_parts(
     parts: dict[int, tuple[ByteCounter, list[Batch]]] = {}
 
     def count(counter: ByteCounter, start: int, end: int) -> None:
-        parts[start] = counter, [batch.copy() for batch in counter.count(texts[start:end])]
+        parts[start] = counter, [batch.copy() for batch in counter.count(texts, start, end)]
 
     each_part(make_counter, count, len(texts), threads)
     in_order = [parts[start] for start in sorted(parts)]
@@ -234,25 +240,42 @@ class ByteCounter:
         self.entries = np.empty((2, 0), np.int32)
         self.found = np.empty(0, np.uint8)
 
-    def count(self, texts: Sequence[str]) -> Iterator[Batch]:
-        """Count texts batch by batch; a batch is overwritten by the next."""
-        for batch in _batches(texts):
+    def count(self, texts: Sequence[str], start: int = 0, end: int | None = None) -> Iterator[Batch]:
+        """Count texts number `start` to `end` batch by batch; a batch is overwritten by the next."""
+        for batch in _batches(texts, start, len(texts) if end is None else end):
             if self.stopped:
                 return
             yield self.count_bytes(*self._encoded(batch))
 
     def _encoded(self, texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the bytes of prepared texts, and where each starts."""
+        if len(texts) <= FEW_TEXTS and sum(map(len, texts)) <= FEW_CHARACTERS:
+            joined, starts = _joined(self._prepared(texts))
+            return np.frombuffer(joined, np.uint8), starts
+        try:
+            joined, starts = _joined(list(map(str.encode, texts)))
+        except UnicodeEncodeError:  # lone surrogates
+            joined, starts = _joined([text.encode("utf-8", "surrogatepass") for text in texts])
+        if joined.isascii():
+            return np.frombuffer(joined.lower() if self.tokenizer.lower else joined, np.uint8), starts
+        text = np.frombuffer(bytearray(joined), np.uint8)
+        left = np.empty(len(texts), np.bool_)
+        prepare_documents(text, starts, self.tokenizer.lower, preparing_table(), left)
+        if left.any():
+            numbers = np.flatnonzero(left)
+            text, starts = _replaced(text, starts, numbers, self._prepared([texts[one] for one in numbers.tolist()]))
+        text.setflags(write=False)  # compiled code is specialised to read-only texts
+        return text, starts
+
+    def _prepared(self, texts: Sequence[str]) -> list[bytes]:
+        """Return texts prepared by Python; what `prepare` does with ASCII is written out, since calls take long."""
         prepare, lower = self.tokenizer.prepare, self.tokenizer.lower
-        encoded = [  # what `prepare` does with ASCII is written out: calls take longer than short texts do
+        return [
             (text.lower() if lower else text).encode()
             if text.isascii()
             else prepare(text).encode("utf-8", "surrogatepass")
             for text in texts
         ]
-        starts = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
-        return np.frombuffer(b"".join(encoded), np.uint8), starts
 
     def known_tokens(self, batch: Batch) -> NDArray[np.int64]:
         """Return the number of known tokens of each document."""
@@ -356,15 +379,43 @@ def _slots_of(arena: NDArray[np.uint8], offsets: NDArray[np.int64], at_least: in
     return slots
 
 
-def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    start = size = 0
-    for number, text in enumerate(texts):
-        size += len(text)
-        if size >= BATCH_CHARACTERS:
-            yield texts[start : number + 1]
-            start, size = number + 1, 0
-    if start < len(texts):
-        yield texts[start:]
+def _batches(texts: Sequence[str], start: int, end: int) -> Iterator[Sequence[str]]:
+    """Cut texts number `start` to `end` into batches; a text that makes one reach BATCH_CHARACTERS is its last.
+
+    With BATCH_CHARACTERS = 5, texts of 3, 3, 1, 9 and 1 characters make the batches [3, 3], [1, 9] and [1].
+    """
+    while start < end:
+        batch = texts[start : min(end, start + BATCH_TEXTS)]
+        if sum(map(len, batch)) > BATCH_CHARACTERS:
+            batch = batch[: bisect_left(list(accumulate(map(len, batch))), BATCH_CHARACTERS) + 1]
+        yield batch
+        start += len(batch)
+
+
+def _joined(encoded: Sequence[bytes]) -> tuple[bytes, NDArray[np.int64]]:
+    """Return the bytes of documents one after the other, and where each starts."""
+    starts = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
+    return b"".join(encoded), starts
+
+
+def _replaced(
+    text: NDArray[np.uint8], starts: NDArray[np.int64], numbers: NDArray[np.int64], others: Sequence[bytes]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the bytes of documents, and where each starts, with other bytes for some, given by ascending number.
+
+    The documents "ab", "cd", "e" with b"xyz" for number 1 become "abxyze" and the starts [0, 2, 5, 6].
+    """
+    pieces: list[memoryview | bytes] = []
+    whole, done = text.data, 0
+    places = zip(starts[numbers].tolist(), starts[numbers + 1].tolist(), others, strict=True)
+    for start, end, other in places:
+        pieces += (whole[done:start], other)
+        done = end
+    pieces.append(whole[done:])
+    sizes = np.diff(starts)
+    sizes[numbers] = list(map(len, others))
+    return np.frombuffer(b"".join(pieces), np.uint8), np.concatenate([starts[:1], np.cumsum(sizes)])
 
 
 def _concatenated(batches: Sequence[Batch], n_words: int) -> tuple[sp.csr_array, NDArray[np.int64]]:

@@ -10,6 +10,11 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.kernels.actions import ASK_PYTHON, ONE_MARK
+
 # Letters of scripts that put no spaces between words, each a token with the marks that follow it. Source: Scripts.txt
 # of the Unicode Character Database, version 18; marks, digits and punctuation left out. Thai, Lao, Khmer and Myanmar
 # are cut as by UAX #29 where it has no dictionary: whole runs, mostly sentences, would hardly be met again. Not in
@@ -88,6 +93,36 @@ def compose(text: str) -> str:
         return unicodedata.normalize("NFC", text)
     ends = [found.end() for found in exact.finditer(text)]
     return "".join(unicodedata.normalize("NFC", text[start:end]) for start, end in pairwise([0, *ends, len(text)]))
+
+
+CHANGING = (range(0x80, 0x20000), range(0x2F800, 0x2FA20))
+"""Code points above ASCII that NFC or lower-casing may change; the others are ideographs, tags and the like."""
+
+
+@cache
+def preparing_table() -> NDArray[np.int32]:
+    """Return what compiled code does with each code point to prepare a text; see `kernels.preparing`.
+
+    A text is in NFC if none of its characters is changed by NFC or composed with one before it, and no two combining
+    marks are next to each other, so that none are out of order.
+    """
+    characters = [chr(code) for some in CHANGING for code in some]
+    table = np.arange(CHANGING[-1].stop, dtype=np.int32)
+    for one in characters:
+        if (lower := one.lower()) != one:
+            table[ord(one)] = ord(lower) if len(lower.encode()) == len(one.encode()) else ASK_PYTHON
+        elif unicodedata.combining(one):
+            table[ord(one)] = ONE_MARK
+    for one in characters:
+        if (found := unicodedata.decomposition(one)) and not found.startswith("<"):  # "<compat>": not for NFC
+            second = found.split()[1:]
+            table[[int(code, 16) for code in second]] = ASK_PYTHON
+            if unicodedata.normalize("NFC", one) != one:
+                table[ord(one)] = ASK_PYTHON
+    table[0x1160:0x1200] = ASK_PYTHON  # jamo, which form syllables
+    table[ord("Σ")] = ASK_PYTHON  # at the end of a word it becomes another letter
+    table.setflags(write=False)
+    return table
 
 
 def _ranges(characters: Iterable[str]) -> str:

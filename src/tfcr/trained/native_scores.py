@@ -65,7 +65,7 @@ class NativeTable:
 
         def score(counter: ByteCounter, start: int, end: int) -> None:
             scorer = next(some for some in scorers if some.counter is counter)
-            for batch in counter.count(texts[start:end]):
+            for batch in counter.count(texts, start, end):
                 size = len(batch.lengths)
                 scorer.score(batch, decisions[start : start + size])
                 known = counter.known_tokens(batch) / np.maximum(batch.lengths, 1)
