@@ -71,6 +71,26 @@ class Summary:
             self.probabilities[label] += probability
             self.unknown += unknown
 
+    def merge(self, other: "Summary") -> None:
+        """Add what was predicted elsewhere, of the same classes."""
+        self.rows += other.rows
+        self.of_class += other.of_class
+        self.probabilities += other.probabilities
+        self.unknown += other.unknown
+
+    def state(self) -> list[Any]:
+        """Return it as JSON."""
+        sums = [[self.of_class[label], self.probabilities[label]] for label in self.classes]
+        return [self.rows, self.unknown, sums]
+
+    @classmethod
+    def restored(cls, classes: Sequence[Any], state: Sequence[Any]) -> "Summary":
+        """Return what `state` was called of."""
+        rows, unknown, sums = state
+        of_class = Counter({label: size for label, (size, _) in zip(classes, sums, strict=True)})
+        probabilities = Counter({label: total for label, (_, total) in zip(classes, sums, strict=True)})
+        return cls(classes, rows, of_class, probabilities, unknown)
+
     def lines(self, most: int = 20) -> list[str]:
         """Return the summary in words, a line for each class, and one for all; at most so many classes."""
         total = self.of_class.total()
