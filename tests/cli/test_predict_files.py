@@ -180,7 +180,7 @@ def test_what_cannot_be_appended_to_is_done_again(name: str, run: Run, model: Pa
 
 def test_a_folder_is_resumed(run: Run, model: Path, folder: Path, kill_after: Callable[[int], None]) -> None:
     run("predict", model, folder / "in", "-o", f"{folder}/whole/")
-    kill_after(20)
+    kill_after(12)
     with pytest.raises(StoppedError):
         run("predict", model, folder / "in", "-o", f"{folder}/out/")
     assert sorted(path.name for path in (folder / "out").iterdir()) == [".b.csv.tfcr-part", ".tfcr-journal", "a.csv"]
@@ -195,7 +195,7 @@ def test_a_folder_is_resumed(run: Run, model: Path, folder: Path, kill_after: Ca
 def test_what_another_run_left_goes_when_a_run_begins_anew(
     run: Run, model: Path, folder: Path, kill_after: Callable[[int], None]
 ) -> None:
-    kill_after(20)
+    kill_after(12)
     with pytest.raises(StoppedError):
         run("predict", model, folder / "in", "-o", f"{folder}/out/")
     run("predict", model, folder / "in" / "a.csv", "-o", f"{folder}/out/")
