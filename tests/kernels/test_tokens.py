@@ -3,7 +3,7 @@
 import pytest
 
 from tests.text.test_native_counts import NAMES, check
-from tfcr.kernels.actions import ALONE, END, KEEP, MORE, SKIP, SYMBOL
+from tfcr.kernels.actions import ALONE, END, KEEP, MARK, MORE, SKIP, SYMBOL
 from tfcr.text.tokenizers import TOKENIZERS
 
 
@@ -19,4 +19,4 @@ def test_the_kernel_and_the_tables_mean_the_same() -> None:
     assert [actions[ord(c)] for c in ("a", "_", " ", "\u0301")] == [KEEP, KEEP, END, MORE]
     assert TOKENIZERS["paper"].actions()[ord("_")] == SKIP
     actions = TOKENIZERS["symbols"].actions()
-    assert [actions[ord(c)] for c in ("a", "!", "中", "\u3099", "\u200b")] == [KEEP, SYMBOL, ALONE, MORE, END]
+    assert [actions[ord(c)] for c in ("a", "!", "中", "\u3099", "\u200b")] == [KEEP, SYMBOL, ALONE, MARK, END]

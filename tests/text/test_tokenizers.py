@@ -71,6 +71,13 @@ def test_lower_casing_that_lengthens_keeps_positions() -> None:
     assert [text[start:end] for _, start, end in TOKENIZERS["words"].spans(text)] == ["İstanbul", "Köln"]
 
 
+def test_marks_among_symbols_stay() -> None:
+    family, heart, leftover = "\U0001f469\u200d\U0001f467", "\u2764\ufe0f", "\ufe0f"
+    assert TOKENIZERS["symbols"](f"love {family} {heart}!{leftover} {leftover}") == [
+        "love", family, f"{heart}!{leftover}", leftover,
+    ]  # fmt: skip
+
+
 def test_words_of_hindi_stay_whole() -> None:
     assert TOKENIZERS["words"]("हिन्दी में") == ["हिन्दी", "में"]
 

@@ -4,7 +4,8 @@ A table over all code points says what to do with a character, so that one kerne
 
     END      ends a token                      KEEP   is appended to a word, or starts one
     MORE     is appended to a started token    SYMBOL is appended to a token of symbols, or starts one
-    SKIP     is left out                       ALONE  starts a token that only MORE is appended to
+    SKIP     is left out                       ALONE  starts a token that only MORE and MARK are appended to
+    MARK     is appended to a started token of any kind, or starts one of symbols
 
 Words and symbols end one another, and MORE ends a token of symbols. With the tokeniser `symbols`, "so GOOD!!"
 (lower-cased by then) is handled as
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.kernels.actions import ALONE, END, KEEP, MORE, SKIP, SYMBOL, UNKNOWN_SYMBOL
+from tfcr.kernels.actions import ALONE, END, KEEP, MARK, MORE, SKIP, SYMBOL, UNKNOWN_SYMBOL
 from tfcr.kernels.compiling import compiled, inlined
 from tfcr.kernels.layout import FIRST, WORD
 
@@ -132,11 +133,13 @@ def find_tokens(
             if action == END or (action == MORE and (kind == SYMBOL or written == used)):
                 at += width
                 break
-            goes_on = action in (MORE, SKIP) or (action == kind and action != ALONE)
+            if action == MARK and written == used:
+                action = SYMBOL
+            goes_on = action in (MORE, MARK, SKIP) or (action == kind and action != ALONE)
             if written > used and not goes_on:
                 break
             if action != SKIP:
-                kind = kind if action == MORE else action
+                kind = kind if action in (MORE, MARK) else action
                 for offset in range(width):
                     found[written] = text[at + offset]
                     written += 1
@@ -218,7 +221,7 @@ def count_documents(
     document, seen_before
         The first document to count; the number of documents of earlier calls, so that no two have one number in `last`.
     actions
-        One of END, MORE, KEEP, SKIP, SYMBOL, ALONE for each code point.
+        One of END, MORE, KEEP, SKIP, SYMBOL, ALONE, MARK for each code point.
     adding
         Whether an unknown word is added to the new words.
     merging
@@ -271,7 +274,7 @@ def count_documents(
                         arena[offsets[new] + offset] = found[start + offset]
                     offsets[n_new] = offsets[new] + size
                 word = n_known + new
-            if word < 0 and actions[code_point(found, start)[0]] == SYMBOL:
+            if word < 0 and actions[code_point(found, start)[0]] in (SYMBOL, MARK):
                 word = UNKNOWN_SYMBOL
             start += size
             if word < 0 and not keeping:
@@ -383,7 +386,7 @@ def find_symbols(
 ) -> None:
     """Write whether each word from number `first` on begins with a symbol; (n_new,)."""
     for number in range(symbols.shape[0]):
-        symbols[number] = actions[code_point(arena, offsets[first + number])[0]] == SYMBOL
+        symbols[number] = actions[code_point(arena, offsets[first + number])[0]] in (SYMBOL, MARK)
 
 
 @compiled

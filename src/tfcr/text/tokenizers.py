@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError, MissingExtraError, look_up
-from tfcr.kernels.actions import ALONE, END, KEEP, MORE, SKIP, SYMBOL
+from tfcr.kernels.actions import ALONE, END, KEEP, MARK, MORE, SKIP, SYMBOL
 from tfcr.text.unicode import ALONE_LETTERS, GAPS, compose, marks
 
 DEFAULT_TOKENIZER = "words"
@@ -208,7 +208,7 @@ def _symbols_pattern() -> re.Pattern[str]:
     mark = rf"(?![\w\0-\x7f])[{marks()}]"  # cheap test first: most characters are no marks
     word = rf"{letter}+(?:{mark}{letter}*)*+"
     alone = rf"[{ALONE_LETTERS}](?:{mark})*+"
-    symbols = rf"[^\w{GAPS}{marks()}{ALONE_LETTERS}]+"
+    symbols = rf"[^\w{GAPS}{ALONE_LETTERS}]+"  # marks included: they join emoji, and choose their style
     return re.compile(f"{word}|{alone}|{symbols}")
 
 
@@ -336,7 +336,7 @@ def _words_table() -> bytes:
 
 @cache
 def _symbols_table() -> bytes:
-    return _table(SYMBOL, (f"[{GAPS}]", END), (f"[{marks()}]", MORE), (r"\w", KEEP), (f"[{ALONE_LETTERS}]", ALONE))
+    return _table(SYMBOL, (f"[{GAPS}]", END), (f"[{marks()}]", MARK), (r"\w", KEEP), (f"[{ALONE_LETTERS}]", ALONE))
 
 
 @cache

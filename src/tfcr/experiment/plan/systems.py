@@ -26,7 +26,7 @@ from tfcr.text.class_counts import Labels
 if TYPE_CHECKING:  # systems only call a fold's methods
     from tfcr.experiment.run.trial import Fold
 
-PRESET_REVISION = 3
+PRESET_REVISION = 4
 """Raised when the same preset gives other results, so that old results are not taken for new ones."""
 
 Found = TypeVar("Found")
