@@ -8,10 +8,11 @@ from typing import Any
 import polars as pl
 
 from tfcr.data.columns import joined_text
+from tfcr.decision import best_class
 from tfcr.system.progress import Progress
 from tfcr.trained.model import TrainedModel
 
-BATCH = 20_000
+BATCH = 40_000
 """Rows per progress step: enough for compiled code to pay for its loading."""
 ADDED = ("predicted", "probability", "unknown_words")
 
@@ -31,24 +32,27 @@ def predict_frame(
     """
     texts = joined_text(frame, text)
     used = [text for text in texts if text is not None]
-    columns: tuple[list[Any], ...] = tuple([] for _ in ADDED)
-    types: tuple[Any, ...] = (pl.Series(model.classes.tolist()).dtype, pl.Float64, pl.Float64)
+    found = [added_columns(model, [])]  # which has their types
     for start in range(0, len(used), BATCH):
-        found = model.predict_with_unknown(used[start : start + BATCH])
-        for column, values in zip(columns, found, strict=True):
-            column.extend(values.tolist())
+        found.append(added_columns(model, used[start : start + BATCH]))
         if progress is not None:
             progress(min(start + BATCH, len(used)), len(used))
+    added = pl.concat(found)
     if len(used) < len(texts):
-        columns = tuple(_spread(column, texts) for column in columns)
-    added = zip(names or free_names(frame.columns), columns, types, strict=True)
-    return frame.with_columns(pl.Series(name, values, kind) for name, values, kind in added)
+        rows = pl.Series([text is not None for text in texts])
+        places = rows.cum_sum().cast(pl.Int64) - 1
+        added = added[pl.select(pl.when(rows).then(places)).to_series()]
+    columns = zip(names or free_names(frame.columns), added.iter_columns(), strict=True)
+    return frame.with_columns(column.alias(name) for name, column in columns)
 
 
-def _spread(values: Sequence[Any], texts: Sequence[str | None]) -> list[Any]:
-    """Return the values of the rows with a text, and None for the others."""
-    following = iter(values)
-    return [None if text is None else next(following) for text in texts]
+def added_columns(model: TrainedModel, texts: Sequence[str]) -> pl.DataFrame:
+    """Return the columns that are added to a table, for texts: the names of ADDED."""
+    found = model.score_texts(texts)
+    classes = pl.Series(model.classes.tolist())
+    probabilities = model.decision.probabilities(found.scores).max(axis=1)
+    columns = classes.gather(best_class(found.scores)), pl.Series(probabilities), pl.Series(found.unknown_fractions)
+    return pl.DataFrame([column.alias(name) for name, column in zip(ADDED, columns, strict=True)])
 
 
 @dataclass

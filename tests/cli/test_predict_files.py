@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from tests.cli.runner import Run
-from tfcr import predict_files
 from tfcr.data import resumable, streaming
 from tfcr.data.resumable import part_of
 from tfcr.predict_files import output_name
+from tfcr.system.journal import opened_journal
 
 N_ROWS = 60
 
@@ -207,9 +207,10 @@ def test_a_run_killed_before_its_file_got_its_name(
 ) -> None:
     data, out = write_rows(tmp_path / "data.csv"), tmp_path / "out.csv"
     run("predict", model, data, "-o", tmp_path / "whole.csv")
-    with monkeypatch.context() as patch, pytest.raises(StoppedError):
+    with monkeypatch.context() as patch:
         patch.setattr(resumable, "_rename", lambda *arguments: (_ for _ in ()).throw(StoppedError))
-        run("predict", model, data, "-o", out)
+        with pytest.raises(StoppedError):
+            run("predict", model, data, "-o", out)
     assert not out.exists()
     assert run("predict", model, data, "-o", out, "--resume").status == 0
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
@@ -261,7 +262,7 @@ def copied(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_two_runs_at_a_time(run: Run, model: Path, tmp_path: Path) -> None:
     data, out = write_rows(tmp_path / "data.csv"), tmp_path / "out.csv"
-    with predict_files.opened_journal(resumable.journal_of(out), {}, resume=False, what="x"):
+    with opened_journal(resumable.journal_of(out), {}, resume=False, what="x"):
         result = run("predict", model, data, "-o", out)
     assert (result.status, "another tfcr predict is writing" in result.err) == (2, True)
 

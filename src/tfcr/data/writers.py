@@ -114,9 +114,12 @@ class DelimitedRows:
         """Return the rows of a table, after a header if they are the first."""
         is_first = not self._names
         ordered = _ordered(frame, self._names)
-        rows = delimited_rows(_as_text(ordered, self._style), self._dialect, guard=self._style.guard, header=is_first)
+        style, plain = self._style, self._style.fixed
+        rows = delimited_rows(_as_text(ordered, style), self._dialect, guard=style.guard, header=is_first, plain=plain)
+        if codecs.lookup(self._dialect.encoding).name == "utf-8":
+            return rows
         try:
-            return self._encoder.encode(rows)
+            return self._encoder.encode(rows.decode())
         except UnicodeEncodeError as error:
             raise DataError(
                 f"cannot write {error.object[error.start]!r} in {self._dialect.encoding}, the encoding of the input; "
