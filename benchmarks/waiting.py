@@ -2,12 +2,13 @@
 
     python benchmarks/waiting.py [ROW ...]
 
-Rows: one-post one-short-text first-answer shell batch counting size training. What a user starts is a fresh process
-here, imports included; contestants take turns, and the least of several turns is kept. Models are trained once, on
-17,000 posts of 20ng, and kept in the folder named by TFCR_BENCH, or one for temporary files. Writes
+Rows: one-post one-short-text first-answer shell batch files counting size training. What a user starts is a fresh
+process here, imports included; contestants take turns, and the least of several turns is kept. Models are trained once,
+on 17,000 posts of 20ng, and kept in the folder named by TFCR_BENCH, or one for temporary files. Writes
 benchmarks/results/waiting.md and .json.
 """
 
+import csv
 import os
 import pickle
 import subprocess
@@ -183,6 +184,55 @@ def batch() -> Iterator[Contest]:
         yield Contest(what, in_fresh_processes(contestants), wanted)
 
 
+# from file to file ---------------------------------------------------------------------------------------------------
+
+TWEETS = ("emoji", "semeval", "davidson")
+PEER_OF_FILES = """
+import sys, joblib, pandas
+folder, preset = sys.argv[1:]
+table = pandas.read_csv(f"{folder}/tweets.csv")
+table["predicted"] = joblib.load(f"{folder}/tweets-{preset}.joblib").predict(table["text"])
+table.to_csv(f"{folder}/peer.csv", index=False)
+"""
+PEAK = "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
+
+
+def prepare_tweets() -> int:
+    """Write a file of all tweets and train on those of one set, unless it is done; return the number of tweets."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    corpora = {name: load_dataset(name) for name in TWEETS}
+    texts = [" ".join(text.split()) or "-" for corpus in corpora.values() for text in corpus.texts]
+    with (FOLDER / "tweets.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("id", "text"), *enumerate(texts)])
+    known = corpora["semeval"]
+    for preset, ngrams, rarest in (("fast", (1, 1), 1), ("best", (1, 2), 2)):
+        if not (FOLDER / f"tweets-{preset}" / "config.json").exists():
+            vectors = next(path for folder in data_folders() if (path := folder / "embeddings" / GLOVE).exists())
+            given: dict[str, Any] = {"embeddings": str(vectors)} if preset == "best" else {}
+            model = TfcrClassifier.from_preset(preset, random_state=0, **given).fit(known.texts, known.labels)
+            model.save(FOLDER / f"tweets-{preset}")
+            words = TfidfVectorizer(sublinear_tf=True, ngram_range=ngrams, min_df=rarest)
+            peer = make_pipeline(words, LinearSVC()).fit(known.texts, known.labels)
+            joblib.dump(peer, FOLDER / f"tweets-{preset}.joblib")
+    return len(texts)
+
+
+def files() -> Iterator[Contest]:
+    """Predict a file of tweets and write a file, in fresh processes, with their peak memory."""
+    n_tweets = prepare_tweets()
+    for preset, wanted in (("fast", 4.0), ("best", 3.0)):
+        arguments = ["predict", f"{FOLDER}/tweets-{preset}", f"{FOLDER}/tweets.csv", "-o", f"{FOLDER}/tfcr.csv"]
+        ours = (
+            f"import sys; from tfcr.cli import app; sys.argv = {['tfcr', *arguments]!r}; app(standalone_mode=False)\n"
+        )
+        name, peer = f"tfcr predict, {preset}", f"pandas + {PEERS[preset]}"
+        contestants = {name: started("-c", ours + PEAK), peer: started("-c", PEER_OF_FILES + PEAK, str(FOLDER), preset)}
+        peaks = {who: int(run().stdout) / 1e3 for who, run in contestants.items()}
+        told = ", ".join(f"{who} {peak:.0f} MB" for who, peak in peaks.items())
+        what = f"{n_tweets:,} tweets from file to file, a fresh process, `{preset}`"
+        yield Contest(what, in_fresh_processes(contestants, 3), {peer: wanted}, remark=f"peak memory: {told}")
+
+
 # counting, and what a model takes on disk ----------------------------------------------------------------------------
 
 
@@ -287,6 +337,7 @@ ROWS = {
     "first-answer": first_answer,
     "shell": shell,
     "batch": batch,
+    "files": files,
     "counting": counting,
     "size": size,
     "training": training,

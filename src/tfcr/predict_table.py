@@ -15,7 +15,7 @@ from tfcr.text.class_counts import Labels
 from tfcr.text.label_sets import AnyLabels, LabelSets, classes_of
 from tfcr.trained.model import TrainedModel
 
-BATCH = 20_000
+BATCH = 40_000
 """Rows per progress step: enough for compiled code to pay for its loading."""
 ADDED = ("predicted", "probability", "unknown_words")
 OUTPUT_SEPARATOR = ";"
@@ -37,18 +37,18 @@ def predict_frame(
     """
     texts = joined_text(frame, text)
     used = [text for text in texts if text is not None]
-    columns: tuple[list[Any], ...] = tuple([] for _ in ADDED)
-    types = (*_label_types(model.classes, several=model.decision.several), pl.Float64)
+    found = [added_columns(model, [])]  # which has their types
     for start in range(0, len(used), BATCH):
-        labels, probabilities, unknown = model.predict_with_unknown(used[start : start + BATCH])
-        for column, values in zip(columns, (*_label_values(labels, probabilities), unknown.tolist()), strict=True):
-            column.extend(values)
+        found.append(added_columns(model, used[start : start + BATCH]))
         if progress is not None:
             progress(min(start + BATCH, len(used)), len(used))
+    added = pl.concat(found)
     if len(used) < len(texts):
-        columns = tuple(_spread(column, texts) for column in columns)
-    added = zip(names or free_names(frame.columns), columns, types, strict=True)
-    return frame.with_columns(pl.Series(name, values, kind) for name, values, kind in added)
+        rows = pl.Series([text is not None for text in texts])
+        places = rows.cum_sum().cast(pl.Int64) - 1
+        added = added[pl.select(pl.when(rows).then(places)).to_series()]
+    columns = zip(names or free_names(frame.columns), added.iter_columns(), strict=True)
+    return frame.with_columns(column.alias(name) for name, column in columns)
 
 
 def _label_types(classes: Labels, *, several: bool) -> tuple[Any, Any]:
@@ -77,10 +77,17 @@ def label_columns(labels: AnyLabels, probabilities: NDArray[np.float64]) -> tupl
     return pl.Series(ADDED[0], values, types[0]), pl.Series(ADDED[1], chosen, types[1])
 
 
-def _spread(values: Sequence[Any], texts: Sequence[str | None]) -> list[Any]:
-    """Return the values of the rows with a text, and None for the others."""
-    following = iter(values)
-    return [None if text is None else next(following) for text in texts]
+def added_columns(model: TrainedModel, texts: Sequence[str]) -> pl.DataFrame:
+    """Return the columns that are added to a table, for texts: the names of ADDED."""
+    found, decision = model.score_texts(texts), model.decision
+    confidences = decision.confidences(found.scores)
+    if decision.several:
+        columns = label_columns(decision.assigned(found.scores), confidences)
+    else:  # without a Python object for each label
+        labels = pl.Series(model.classes.tolist()).gather(decision.winners(found.scores))
+        columns = labels, pl.Series(confidences)
+    both = zip(ADDED, (*columns, pl.Series(found.unknown_fractions)), strict=True)
+    return pl.DataFrame([column.alias(name) for name, column in both])
 
 
 @dataclass
@@ -112,6 +119,27 @@ class Summary:
         for label, size, probability in sums.agg(pl.len(), pl.sum("probability")).iter_rows():
             self.of_class[label] += size
             self.probabilities[label] += probability
+
+    def merge(self, other: "Summary") -> None:
+        """Add what was predicted elsewhere, of the same classes."""
+        self.rows, self.predicted = self.rows + other.rows, self.predicted + other.predicted
+        self.without += other.without
+        self.of_class += other.of_class
+        self.probabilities += other.probabilities
+        self.unknown += other.unknown
+
+    def state(self) -> list[Any]:
+        """Return it as JSON."""
+        sums = [[self.of_class[label], self.probabilities[label]] for label in self.classes]
+        return [self.rows, self.predicted, self.without, self.unknown, sums]
+
+    @classmethod
+    def restored(cls, classes: Sequence[Any], state: Sequence[Any]) -> "Summary":
+        """Return what `state` was called of."""
+        rows, predicted, without, unknown, sums = state
+        of_class = Counter({label: size for label, (size, _) in zip(classes, sums, strict=True)})
+        probabilities = Counter({label: total for label, (_, total) in zip(classes, sums, strict=True)})
+        return cls(classes, rows, predicted, without, of_class, probabilities, unknown)
 
     def lines(self, most: int = 20) -> list[str]:
         """Return the summary in words, a line for each class, and one for all; at most so many classes."""
