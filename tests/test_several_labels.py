@@ -75,6 +75,7 @@ CORPUS_OF_WORDS = Corpus(TEXTS, ["x"] * len(TEXTS))
 def test_probabilities_are_independent_and_scores_have_thresholds() -> None:
     model = words_classifier().fit(TEXTS, INDICATOR)
     scores, decision = model.decision_function(TEXTS), model.model_.decision
+    assert decision.calibration is not None
     calibrated = decision.calibration.logits(scores)
     np.testing.assert_allclose(model.predict_proba(TEXTS), 1 / (1 + np.exp(-calibrated)))
     np.testing.assert_array_equal(model.predict(TEXTS) == 1, scores > decision.limits)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.special import softmax
 
 from tfcr.decision import LINKS, reliability
@@ -12,12 +13,12 @@ from tfcr.heads.calibration import fit_calibration
 from tfcr.heads.targets import SeveralTargets
 
 
-def drawn_labels(logits: np.ndarray, seed: int = 0) -> np.ndarray:
+def drawn_labels(logits: NDArray[np.float64], seed: int = 0) -> NDArray[np.int64]:
     chances = softmax(logits, axis=1).cumsum(axis=1)
-    return (np.random.default_rng(seed).random((len(logits), 1)) > chances).sum(axis=1)
+    return np.asarray((np.random.default_rng(seed).random((len(logits), 1)) > chances).sum(axis=1))
 
 
-def one_label(labels: np.ndarray, n_classes: int) -> Targets:
+def one_label(labels: NDArray[np.int64], n_classes: int) -> Targets:
     return Targets(labels, n_classes, np.ones(len(labels)), np.ones(n_classes))
 
 
