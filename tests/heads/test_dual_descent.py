@@ -14,7 +14,7 @@ from tfcr.features.matrix import DenseFeatures, SparseFeatures
 from tfcr.heads import dual_descent, newton
 from tfcr.heads.dual_descent import descend
 from tfcr.heads.newton import squared_hinge_loss
-from tfcr.system.native import LANES, SPARSE_KERNELS
+from tfcr.system.native import LANES, SPARSE_KERNELS, descend_once
 
 KINDS: dict[str, Callable[[NDArray[np.float32]], DenseFeatures | SparseFeatures]] = {
     "dense": DenseFeatures,
@@ -196,7 +196,7 @@ def test_a_descent_goes_on_while_the_gap_halves(gaps: list[float], asked: int, m
 def test_kernels_get_the_types_that_they_are_compiled_for(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any other type would compile them anew, for seconds."""
     kernels = SPARSE_KERNELS[LANES[0]]
-    kernel, seen = kernels.descend_once if kind == "sparse" else dual_descent.descend_once, []
+    kernel, seen = kernels.descend_once if kind == "sparse" else descend_once, []
 
     def recorded(*given: Any) -> None:
         seen.append([argument.dtype for argument in given if isinstance(argument, np.ndarray)])
