@@ -53,12 +53,18 @@ def test_the_loss_is_the_weighted_mean_of_one_vs_rest_logistic_losses() -> None:
             score = float(part_weights @ stacked[:, document, number])
             expected += weight * math.log(1 + math.exp(-score if own else score))
             total += weight
-    loss, gradient = targets.loss(part_weights, stacked)
+    ahead = targets.ahead(stacked)
+    loss, gradient = targets.loss(part_weights, ahead)
     assert loss == pytest.approx(expected / total)
     for part in range(2):
         step = np.eye(2)[part] * 1e-6
-        change = targets.loss(part_weights + step, stacked)[0] - targets.loss(part_weights - step, stacked)[0]
+        change = targets.loss(part_weights + step, ahead)[0] - targets.loss(part_weights - step, ahead)[0]
         assert gradient[part] == pytest.approx(change / 2e-6, rel=1e-4)
+        slope, curvature = targets.slope_and_curvature(0.7, ahead[part])
+        nearby = [targets.slope_and_curvature(0.7 + far, ahead[part])[0] for far in (-1e-6, 1e-6)]
+        losses = [targets.loss(np.array([0.7 + far]), ahead[part : part + 1])[0] for far in (-1e-6, 1e-6)]
+        assert slope == pytest.approx((losses[1] - losses[0]) / 2e-6, rel=1e-4)
+        assert curvature == pytest.approx((nearby[1] - nearby[0]) / 2e-6, rel=1e-4)
 
 
 def test_decisions_are_made_at_the_natural_threshold() -> None:

@@ -356,7 +356,8 @@ def balance(class_totals: NDArray[np.float64]) -> float:
     >>> balance(np.array([50.0, 50.0])), round(balance(np.array([90.0, 10.0])), 2)
     (1.0, 0.36)
     """
-    return float(len(class_totals) ** 2 / (class_totals.sum() * (1 / class_totals).sum()))
+    sizes = class_totals[class_totals > 0]  # of several labels, a class may have no document
+    return float(len(sizes) ** 2 / (sizes.sum() * (1 / sizes).sum()))
 
 
 @dataclass(frozen=True)

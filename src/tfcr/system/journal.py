@@ -106,7 +106,11 @@ def opened_journal(path: Path, depends_on: Mapping[str, Any], *, resume: bool, w
         file.seek(end)
         file.truncate()
         if not records:
-            _append(file, begins)
+            try:
+                _append(file, begins)
+            except OSError:  # a full disk: nothing is left behind
+                path.unlink()
+                raise
         yield Journal(path, file, records)
 
 
