@@ -64,7 +64,8 @@ def stop(process: "subprocess.Popen[str]") -> list[str]:
     assert "Traceback" not in err
     assert out == ""
     assert _ends(process.pid)
-    return [line for line in err.splitlines() if not line.startswith(("note: ", "warning: "))]
+    lines = filter(None, err.splitlines())  # click ends the line of ^C, if it is the one that catches it
+    return [line for line in lines if not line.startswith(("note: ", "warning: "))]
 
 
 def _ends(group: int) -> bool:
