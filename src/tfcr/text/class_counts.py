@@ -107,8 +107,9 @@ class ClassCounts:
 
         A document of weight 2 counts as two documents, one of weight 0 as none.
         """
-        numbered = number_labels(labels, len(documents))
-        return cls._of(documents.only_words(), *numbered, check_sample_weight(sample_weight, len(documents)))
+        n_documents = documents.matrix.shape[0]
+        numbered = number_labels(labels, n_documents)
+        return cls._of(documents.only_words(), *numbered, check_sample_weight(sample_weight, n_documents))
 
     @classmethod
     def _of(
