@@ -330,7 +330,7 @@ class TrialClassifier:
 
     def predict(self, texts: Sequence[str]) -> Labels:
         """Return the class of each text."""
-        return self._model.predict(texts)
+        return np.asarray(self._model.predict(texts))
 
 
 def run_stage(stage: Stage, results: Results) -> dict[Key, float]:

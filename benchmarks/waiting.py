@@ -2,12 +2,13 @@
 
     python benchmarks/waiting.py [ROW ...]
 
-Rows: one-post one-short-text first-answer shell batch counting size. What a user starts is a fresh process here,
-imports included; contestants take turns, and the least of several turns is kept. Models are trained once, on 17,000
-posts of 20ng, and kept in the folder named by TFCR_BENCH, or one for temporary files. Writes
+Rows: one-post one-short-text first-answer shell batch files counting size training. What a user starts is a fresh
+process here, imports included; contestants take turns, and the least of several turns is kept. Models are trained once,
+on 17,000 posts of 20ng, and kept in the folder named by TFCR_BENCH, or one for temporary files. Writes
 benchmarks/results/waiting.md and .json.
 """
 
+import csv
 import os
 import pickle
 import subprocess
@@ -23,7 +24,9 @@ from typing import Any
 
 import joblib
 import numpy as np
-from measuring import HEADER, Contest, Seconds, take_turns, versions, write_results
+import polars as pl
+from many_classes import many_classes
+from measuring import HEADER, Contest, Seconds, in_new_process, take_turns, versions, write_results
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -181,6 +184,55 @@ def batch() -> Iterator[Contest]:
         yield Contest(what, in_fresh_processes(contestants), wanted)
 
 
+# from file to file ---------------------------------------------------------------------------------------------------
+
+TWEETS = ("emoji", "semeval", "davidson")
+PEER_OF_FILES = """
+import sys, joblib, pandas
+folder, preset = sys.argv[1:]
+table = pandas.read_csv(f"{folder}/tweets.csv")
+table["predicted"] = joblib.load(f"{folder}/tweets-{preset}.joblib").predict(table["text"])
+table.to_csv(f"{folder}/peer.csv", index=False)
+"""
+PEAK = "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
+
+
+def prepare_tweets() -> int:
+    """Write a file of all tweets and train on those of one set, unless it is done; return the number of tweets."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    corpora = {name: load_dataset(name) for name in TWEETS}
+    texts = [" ".join(text.split()) or "-" for corpus in corpora.values() for text in corpus.texts]
+    with (FOLDER / "tweets.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("id", "text"), *enumerate(texts)])
+    known = corpora["semeval"]
+    for preset, ngrams, rarest in (("fast", (1, 1), 1), ("best", (1, 2), 2)):
+        if not (FOLDER / f"tweets-{preset}" / "config.json").exists():
+            vectors = next(path for folder in data_folders() if (path := folder / "embeddings" / GLOVE).exists())
+            given: dict[str, Any] = {"embeddings": str(vectors)} if preset == "best" else {}
+            model = TfcrClassifier.from_preset(preset, random_state=0, **given).fit(known.texts, known.labels)
+            model.save(FOLDER / f"tweets-{preset}")
+            words = TfidfVectorizer(sublinear_tf=True, ngram_range=ngrams, min_df=rarest)
+            peer = make_pipeline(words, LinearSVC()).fit(known.texts, known.labels)
+            joblib.dump(peer, FOLDER / f"tweets-{preset}.joblib")
+    return len(texts)
+
+
+def files() -> Iterator[Contest]:
+    """Predict a file of tweets and write a file, in fresh processes, with their peak memory."""
+    n_tweets = prepare_tweets()
+    for preset, wanted in (("fast", 4.0), ("best", 3.0)):
+        arguments = ["predict", f"{FOLDER}/tweets-{preset}", f"{FOLDER}/tweets.csv", "-o", f"{FOLDER}/tfcr.csv"]
+        ours = (
+            f"import sys; from tfcr.cli import app; sys.argv = {['tfcr', *arguments]!r}; app(standalone_mode=False)\n"
+        )
+        name, peer = f"tfcr predict, {preset}", f"pandas + {PEERS[preset]}"
+        contestants = {name: started("-c", ours + PEAK), peer: started("-c", PEER_OF_FILES + PEAK, str(FOLDER), preset)}
+        peaks = {who: int(run().stdout) / 1e3 for who, run in contestants.items()}
+        told = ", ".join(f"{who} {peak:.0f} MB" for who, peak in peaks.items())
+        what = f"{n_tweets:,} tweets from file to file, a fresh process, `{preset}`"
+        yield Contest(what, in_fresh_processes(contestants, 3), {peer: wanted}, remark=f"peak memory: {told}")
+
+
 # counting, and what a model takes on disk ----------------------------------------------------------------------------
 
 
@@ -207,14 +259,88 @@ def size() -> Iterator[Contest]:
     yield Contest("", {}, remark=f"on disk, 20ng: {told} (wanted: `best` at most 60 MB)")
 
 
+# training ------------------------------------------------------------------------------------------------------------
+
+TRAIN_ONCE = str(Path(__file__).with_name("train_once.py"))
+N_TINY, N_DOZENS, PER_CLASS, CUT = 459, 77, 160, 12
+N_WORD_CLASSES, PER_WORD = 500, 20
+
+
+def cut_texts(corpus: pl.DataFrame, n_classes: int | None = None) -> tuple[list[str], Any]:
+    """Return PER_CLASS stretches of CUT words for each of some classes: short texts in many classes."""
+    random = np.random.default_rng(0)
+    by_class = dict(corpus.group_by("label", maintain_order=True).agg("text").iter_rows())
+    texts, labels = [], []
+    for label in random.permutation(sorted(by_class))[:n_classes].tolist():
+        for number in range(PER_CLASS):
+            words = by_class[label][number % len(by_class[label])].split()
+            start = int(random.integers(max(1, len(words) - CUT + 1)))
+            texts.append(" ".join(words[start : start + CUT]))
+            labels.append(label)
+    order = random.permutation(len(texts))
+    return [texts[number] for number in order], np.array(labels)[order]
+
+
+def texts_by_word() -> tuple[list[str], Any]:
+    """Return 500 classes, PER_WORD documents each: those that hold a word of medium frequency."""
+    holding: dict[str, list[str]] = {}
+    for text in [*load_dataset("dbpedia").texts, *load_dataset("agnews").texts]:
+        for word in sorted({word for word in text.lower().split() if word.isalpha()}):
+            holding.setdefault(word, []).append(text)
+    chosen = [word for word in sorted(holding) if 20 <= len(holding[word]) <= 100]
+    chosen = np.random.default_rng(0).permutation(chosen)[:N_WORD_CLASSES].tolist()
+    texts = [text for word in chosen for text in holding[word][:PER_WORD]]
+    return texts, np.repeat(chosen, PER_WORD)
+
+
+def training() -> Iterator[Contest]:
+    """Train in fresh processes, imports included; peaks of memory are those of the processes."""
+    posts, groups, _ = split()
+    tweets = load_dataset("semeval")
+    many = pl.read_parquet(many_classes().source)
+    few = tweets.texts[:N_TINY], np.array(tweets.labels)[:N_TINY]
+    dozens, hundred = cut_texts(many, N_DOZENS), cut_texts(many)
+    both = {"best": "bigrams", "fast": "words"}
+    yield from trained(f"{N_TINY} tweets", few, both, {"fast": 2.0}, 5)
+    yield from trained(
+        f"{len(dozens[0]):,} short texts in {N_DOZENS} classes", dozens, both, {"best": 1.0, "fast": 2.0}
+    )
+    what = f"{len(hundred[0]):,} short texts in over a hundred classes"
+    yield from trained(what, hundred, both, {"best": 1.0, "fast": 2.0})
+    yield from trained(f"{len(posts):,} posts", (posts, groups), both, {"best": 2.0, "fast": 2.0}, 1)
+    yield from trained(f"{N_WORD_CLASSES} classes, {PER_WORD} documents each", texts_by_word(), {"best": ""}, {}, 1)
+
+
+def trained(
+    what: str, data: tuple[list[str], Any], peers: dict[str, str], wanted: dict[str, float], turns: int = 2
+) -> Iterator[Contest]:
+    """Let each preset and its peer take turns."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    file = FOLDER / "training.pickle"
+    file.write_bytes(pickle.dumps(data))
+    for preset, peer in peers.items():
+        seconds: dict[str, Seconds] = {}
+        peaks: dict[str, float] = {}
+        for _ in range(turns):
+            for who in filter(None, (preset, peer)):
+                _, peaks[who], took = in_new_process(TRAIN_ONCE, who, str(file))
+                known = seconds.get(who, took)
+                seconds[who] = Seconds(min(known.cpu, took.cpu), min(known.wall, took.wall))
+        title = f"train `{preset}` on {what}, a fresh process"
+        remark = f"{title}: peak memory {', '.join(f'{who} {peak:.2f} GB' for who, peak in peaks.items())}"
+        yield Contest(title, seconds, {peer: wanted[preset]} if preset in wanted else {}, remark=remark)
+
+
 ROWS = {
     "one-post": one_post,
     "one-short-text": one_short_text,
     "first-answer": first_answer,
     "shell": shell,
     "batch": batch,
+    "files": files,
     "counting": counting,
     "size": size,
+    "training": training,
 }
 
 

@@ -134,6 +134,23 @@ def _train_and_predict_once(folder: Path) -> None:
     _write_corpus(folder / "new.csv", 30_000)
 
 
+def _train_and_write_large(folder: Path) -> None:
+    _train_old(folder)
+    (folder / "in").mkdir()
+    for name, n_documents in (("a", 30_000), ("b", 90_000), ("c", 3_000)):  # of one, several and one piece
+        _write_corpus(folder / "in" / f"{name}.csv", n_documents)
+    shutil.copy(folder / "in" / "b.csv", folder / "new.csv")
+
+
+def _drop_folder(folder: Path) -> None:
+    shutil.rmtree(folder / "out", ignore_errors=True)
+
+
+def _written_files(folder: Path) -> frozenset[tuple[str, bytes]]:
+    """Return the files of a folder of outputs; what is unfinished is hidden."""
+    return frozenset((path.name, path.read_bytes()) for path in (folder / "out").glob("[!.]*"))
+
+
 def _put_old_output(folder: Path) -> None:
     for ending in ("csv", "jsonl", "parquet"):
         (folder / f"out.{ending}").unlink(missing_ok=True)
@@ -220,6 +237,19 @@ JOBS: dict[str, Job] = {
         _written("out.parquet"),
         _train_and_predict_once,
         _put_old_output,
+    ),
+    "predict, resumed": Job(
+        ("predict", "model", "new.csv", "-o", "out.csv", "--resume"),
+        _written("out.csv"),
+        _train_and_write_large,
+        _put_old_output,
+    ),
+    "predict folder, resumed": Job(
+        ("predict", "model", "in", "-o", "out/", "--resume"),
+        _written_files,
+        _train_and_write_large,
+        _drop_folder,
+        grows=True,
     ),
     "experiment": Job(
         ("experiment", "run", *_EXPERIMENT, "--results", "r.sqlite"), _folds, before=_drop_results, grows=True

@@ -58,6 +58,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = [f'{n},Ticket,"{text}",{label}' for n, (text, label) in enumerate(zip(texts, labels, strict=True))]
     (tmp_path / "tickets.csv").write_text("\n".join(["id,subject,body,queue", *rows]) + "\n")
     (tmp_path / "new.csv").write_text("id,subject,body\n1,Help,the printer is broken\n")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "monday.csv").write_text("id,subject,body\n1,Help,the printer is broken\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

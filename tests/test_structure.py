@@ -24,7 +24,7 @@ LAYERS = [
     {"heads"},
     {"trained"},
     {"classifier", "transformers", "presets"},
-    {"evaluation", "predict_table"},
+    {"evaluation", "predict_table", "predict_files"},
     {"experiment"},
     {"cli", "report", "warmup", "__main__"},
 ]

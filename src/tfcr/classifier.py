@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tfcr.decision import Decision
+from tfcr.decision import RULES, Decision
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_tables
 from tfcr.embeddings.pretrained import AUTO
 from tfcr.errors import InputError, ModelError, look_up, shown
@@ -21,15 +21,16 @@ from tfcr.features.checks import check_classes, check_seed, class_names, count_c
 from tfcr.features.cross_fit import check_cross_fit
 from tfcr.features.parts import PARTS, CharacterNgrams, NgramLimits, Part, PartSettings, PlainVectors
 from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, newton, resolve_head
-from tfcr.heads.stacking import PartToFit, fit_parts
+from tfcr.heads.stacking import PartToFit, Stacked, fit_parts
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.hardware import check_fits, memory_limit
 from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag
 from tfcr.system.progress import Progress, Tell
 from tfcr.system.versions import recorded_versions
-from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
+from tfcr.text.class_counts import ClassCounts, Labels, check_sample_weight, check_targets
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
+from tfcr.text.label_sets import ONE, AnyLabels, LabelSets, classes_of
 from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.trained.collapse import collapse
 from tfcr.trained.explain import Explanation
@@ -46,6 +47,11 @@ PARAMETERS = (
         "embeddings",
         lambda value: isinstance(value, Embeddings | str | os.PathLike | None),
         "vectors: an Embeddings, a path, a known name, 'w2v' or 'auto'; or None",
+    ),
+    Parameter(
+        "decision",
+        lambda value: value is None or (isinstance(value, str) and value in RULES),
+        f"{' or '.join(map(repr, RULES))}, or None",
     ),
     MIN_COUNT,
     DIMENSIONS,
@@ -98,6 +104,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         out-of-fold loss.
     class_weight
         ``"balanced"``, None, or a dict from class to weight. (A scikit-learn head keeps its own.)
+    decision
+        What `predict` picks labels by. ``"macro-f1"``: the score, with the class offset or thresholds tuned for
+        macro-F1 if classes are balanced. ``"probability"``: `predict_proba`. None: the first if `class_weight` is
+        balanced, else the second.
     min_count
         Words that occur less often in training have no weight.
     dimensions
@@ -118,7 +128,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     model_
         The TrainedModel.
     classes_
-        The classes, sorted, of the type that they were given in.
+        The classes, sorted, of the type that they were given in; of an indicator, the numbers of its columns.
     table_
         WordTable: what each term adds to each score.
     part_weights_
@@ -150,6 +160,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         cross_fit: int = 0,
         C: float | None = None,
         class_weight: str | Mapping[Any, float] | None = "balanced",
+        decision: str | None = None,
         min_count: float = 1,
         dimensions: int = 100,
         unlabelled: Iterable[str] | None = None,
@@ -167,6 +178,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.cross_fit = cross_fit
         self.C = C
         self.class_weight = class_weight
+        self.decision = decision
         self.min_count = min_count
         self.dimensions = dimensions
         self.unlabelled = unlabelled
@@ -193,16 +205,20 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         classifier._set_trained(model)
         return classifier
 
-    def fit(self, X: Iterable[str], y: Iterable[Any], sample_weight: Iterable[float] | None = None) -> "TfcrClassifier":
-        """Learn from texts and labels.
+    def fit(self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None = None) -> "TfcrClassifier":
+        """Learn from texts and labels: one for each text, or several.
+
+        Several labels are given as a list, tuple or set for each text, empty for none; or as an indicator, an array or
+        sparse matrix of 0 and 1 with a column for each class. Each class then has a threshold of its own, and `predict`
+        answers in the form that was given.
 
         A text of weight 2 counts as two, one of weight 0 as none (word2vec, if trained here, sees each once).
         """
         texts = check_texts(X)
-        labels = check_labels(y, len(texts))
+        labels = check_targets(y, len(texts))
         weights = check_sample_weight(sample_weight, len(texts))
         used = np.flatnonzero(weights > 0)
-        check_classes(np.unique(labels[used]))
+        check_classes(classes_of(labels[used]))
         self.check_parameters()
         texts = [texts[number] for number in used]
         documents = self.count(texts)
@@ -223,7 +239,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def fit_counted(
         self,
         documents: CountedDocuments,
-        labels: Labels,
+        labels: AnyLabels,
         sample_weight: NDArray[np.float64],
         embeddings: Embeddings | Sequence[Embeddings] | None,
         tell: Tell = lambda name, fraction: None,
@@ -256,7 +272,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self._set_trained(
             TrainedModel(
                 table=table,
-                decision=Decision(counts.classes, stacked.fitted.link),
+                decision=_decision(labels, counts.classes, stacked, self._rule()),
                 tokenizer=resolve_tokenizer(self.tokenizer),
                 settings=self._settings(),
                 training=_describe_training(counts, tables, stacked.part_weights),
@@ -302,20 +318,21 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         return any(part.uses_bigrams for part in self._part_rows())
 
     def decision_function(self, X: Iterable[str]) -> NDArray[np.float64]:
-        """Return the scores: (n_documents, n_classes), or (n_documents,) for two classes."""
+        """Return the scores: (n_documents, n_classes), or (n_documents,) for two classes of which each text has one."""
         scores = self._trained().score_texts(X).scores
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Iterable[str]) -> NDArray[Any]:
-        """Return the class of each text."""
+    def predict(self, X: Iterable[str]) -> Any:
+        """Return the class of each text, an array; if texts have several, lists of labels or an indicator, as given."""
         return self._trained().predict(X)
 
     def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
         """Return a probability for each class; (n_documents, n_classes).
 
-        Those of ``lr`` are normalised sigmoids. Those of ``svm`` and ``ridge`` are a softmax of the scores and not
-        calibrated: they rank. After stacking they are a softmax of scores scaled to out-of-fold documents, each class
-        counting the same if balanced.
+        With several parts, or if C is picked, probabilities are calibrated on out-of-fold documents, to the class
+        frequencies of the training data. The likeliest class is then not always the one that `predict` picks: see
+        `decision`. With one part and one C they are not calibrated, and rank: normalised sigmoids of ``lr``, a softmax
+        of the scores of ``svm`` and ``ridge``. If texts have several labels, each class has a probability of its own.
         """
         return self._trained().predict_proba(X)
 
@@ -365,7 +382,14 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = True
         return tags
+
+    def _rule(self) -> str:
+        """Return what labels are picked by: a name of RULES."""
+        if self.decision is not None:
+            return self.decision
+        return RULES[0] if self.class_weight == "balanced" else RULES[1]
 
     def check_parameters(self) -> None:
         """Raise InputError for parameters that cannot be used, before any long work."""
@@ -525,6 +549,12 @@ def _as_sequence(embeddings: Embeddings | Sequence[Embeddings] | None) -> Sequen
     if embeddings is None:
         return ()
     return (embeddings,) if isinstance(embeddings, Embeddings) else embeddings
+
+
+def _decision(labels: AnyLabels, classes: Labels, stacked: Stacked, rule: str) -> Decision:
+    """Return how scores become labels: one for each text, or all whose scores are above their thresholds."""
+    link, form = ("independent", labels.form) if isinstance(labels, LabelSets) else (stacked.fitted.link, ONE)
+    return Decision(classes, link, form, stacked.thresholds, stacked.calibration, rule)
 
 
 def _describe_training(

@@ -1,20 +1,22 @@
 """From scores to probabilities and labels, by one rule for models, stacking, experiments and wrapped heads.
 
 A linear classifier has one output per class, and the class with the largest score wins. With two classes it has a
-single output, as in scikit-learn: a score above 0 means the second class.
+single output, as in scikit-learn: a score above 0 means the second class. If documents have several labels, each class
+has an output and a threshold of its own, and every class whose score is above its threshold is assigned.
 
     scores (n_documents, n_outputs)  --link-->  probabilities (n_documents, n_classes)  -->  labels (n_documents,)
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError
 from tfcr.text.class_counts import Labels
+from tfcr.text.label_sets import ONE, AnyLabels, LabelSets, Members
 
 ClassNumbers = NDArray[np.int64]
 """Labels as positions in the sorted classes."""
@@ -107,11 +109,48 @@ def _multinomial(scores: Scores) -> NDArray[np.float64]:
     return _normalised(logits(scores))
 
 
+def _independent(scores: Scores) -> NDArray[np.float64]:
+    """Several labels per document: each class's own probability; they do not add up to 1."""
+    return _expit(scores)
+
+
 LINKS: dict[str, Callable[[Scores], NDArray[np.float64]]] = {
     "sigmoid": _sigmoid,
     "softmax": _softmax,
     "multinomial": _multinomial,
+    "independent": _independent,
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What turns scores into logits whose probabilities mean what they say: scale · score + offset.
+
+    Attributes
+    ----------
+    scale
+        Above 0: how sure a score is.
+    offsets
+        What each class gains, such as its log frequency; (n_classes,).
+
+    Examples
+    --------
+    Two classes of scores 0: the second is three times as frequent.
+
+    >>> Calibration(1.0, np.log([0.25, 0.75])).logits(np.array([[0.0]])).round(3)
+    array([[-1.386, -0.288]])
+    """
+
+    scale: float
+    offsets: NDArray[np.float64]
+
+    def logits(self, scores: Scores) -> NDArray[np.float64]:
+        """Return one column per class, which the link turns into probabilities; (n_documents, n_classes)."""
+        return np.asarray(self.scale * logits(scores) + self.offsets, np.float64)
+
+
+RULES = ("macro-f1", "probability")
+"""What a label is picked by: the score, which is tuned for macro-F1 where classes are balanced, or the probability."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,25 +162,84 @@ class Decision:
     classes
         Sorted, of the type that labels were given in.
     link
-        A name of LINKS.
+        A name of LINKS; ``independent`` if documents have several labels.
+    form
+        A name of FORMS: the form that labels were given in, and are answered in.
+    thresholds
+        Of several labels per document: the score of each class above which it is assigned, (n_classes,); None: 0.
+    calibration
+        What makes probabilities of scores; None if there were no out-of-fold scores to learn it from.
+    rule
+        A name of RULES.
+
+    Examples
+    --------
+    >>> Decision(np.array(["a", "b", "c"]), "softmax").labels(np.array([[0.3, 0.7, -1.0]]))
+    array(['b'], dtype='<U1')
+    >>> Decision(np.array(["a", "b", "c"]), "independent", "lists").labels(np.array([[0.3, 0.7, -1.0]]))
+    [['a', 'b']]
     """
 
     classes: Labels
     link: str
+    form: str = ONE
+    thresholds: NDArray[np.float64] | None = None
+    calibration: Calibration | None = None
+    rule: str = RULES[0]
+
+    @property
+    def several(self) -> bool:
+        """Whether a document may have several labels, or none."""
+        return self.form != ONE
 
     @property
     def n_outputs(self) -> int:
         """How many scores a document has."""
-        return len(output_classes(len(self.classes)))
+        return len(self.classes) if self.several else len(output_classes(len(self.classes)))
 
     def probabilities(self, scores: Scores) -> NDArray[np.float64]:
         """Return a probability for each class; (n_documents, n_classes)."""
-        return LINKS[self.link](scores)
+        return LINKS[self.link](scores if self.calibration is None else self.calibration.logits(scores))
 
-    def labels(self, scores: Scores) -> Labels:
-        """Return the winning class of each document, as a label."""
-        winners: Labels = self.classes[best_class(scores)]
+    def confidences(self, scores: Scores) -> NDArray[np.float64]:
+        """Return the probability of the winning class, (n_documents,); of several labels, those of all classes."""
+        probabilities = self.probabilities(scores)
+        if self.several:
+            return probabilities
+        return np.asarray(probabilities[np.arange(len(scores)), self.winners(scores)])
+
+    @property
+    def limits(self) -> NDArray[np.float64]:
+        """The score above which each class is assigned, if documents have several; (n_classes,)."""
+        return np.zeros(len(self.classes)) if self.thresholds is None else self.thresholds
+
+    def margins(self, scores: Scores) -> Scores:
+        """Return what labels are picked by, (n_documents, n_classes): the largest, or of several labels all above 0."""
+        if self.rule == "probability" and self.calibration is not None:
+            return self.calibration.logits(scores)
+        found: Scores = scores - self.limits if self.several else class_scores(scores)
+        return found
+
+    def winners(self, scores: Scores) -> ClassNumbers:
+        """Return the position of the winning class of each document; ties go to the first. Not for several labels."""
+        return np.asarray(self.margins(scores).argmax(axis=1), np.int64)
+
+    def assigned(self, scores: Scores) -> AnyLabels:
+        """Return the winning class of each document as a label, or all classes above their thresholds."""
+        if self.several:
+            return LabelSets(self.classes, above(self.margins(scores)), self.form)
+        winners: Labels = self.classes[self.winners(scores)]
         return winners
+
+    def labels(self, scores: Scores) -> Any:
+        """Return the labels of each document in the form that they were given in: see FORMS."""
+        found = self.assigned(scores)
+        return found.in_form() if isinstance(found, LabelSets) else found
+
+
+def above(margins: Scores) -> Members:
+    """Return which classes are assigned: those whose score is above the threshold."""
+    return np.asarray(margins > 0)
 
 
 def class_position(classes: Labels, label: Any) -> int:
@@ -162,6 +260,47 @@ def confusion_matrix(
     return np.bincount(true * n_classes + predicted, sample_weight, n_classes**2).reshape(n_classes, n_classes)
 
 
+class ClassHits(NamedTuple):
+    """What F1 is made of, for each class: documents rightly assigned, documents of it, documents assigned to it.
+
+    Each is an array of (n_classes,), of counts or of sums of weights.
+    """
+
+    right: NDArray[Any]
+    true: NDArray[Any]
+    assigned: NDArray[Any]
+
+    def macro_f1(self, counted: NDArray[np.bool_] | None = None) -> float:
+        """Return the mean F1 of the classes that have documents; `counted` can leave some classes out."""
+        present = self.true > 0 if counted is None else (self.true > 0) & counted
+        if not present.any():
+            return 0.0
+        return float(np.mean(2 * self.right[present] / (self.true + self.assigned)[present]))
+
+    def micro_f1(self) -> float:
+        """Return F1 of all labels taken together; of one label per document, the accuracy."""
+        total = float((self.true + self.assigned).sum())
+        return 2 * float(self.right.sum()) / total if total else 0.0
+
+
+def hits_of_members(true: Members, assigned: Members, sample_weight: NDArray[Any] | None = None) -> ClassHits:
+    """Count documents, or add up their weights, by class; both are (n_documents, n_classes)."""
+    weights = np.ones(len(true), np.int64) if sample_weight is None else sample_weight
+    return ClassHits(weights @ (true & assigned), weights @ true, weights @ assigned)
+
+
+def hits_of_labels(labels: AnyLabels, predicted: AnyLabels) -> ClassHits:
+    """Count documents by class, of one label per document or of several; several are over the same classes."""
+    if isinstance(labels, LabelSets) and isinstance(predicted, LabelSets):
+        return hits_of_members(labels.members, predicted.members)
+    classes, numbers = np.unique(np.concatenate([labels, predicted]), return_inverse=True)
+    return _hits(confusion_matrix(numbers[: len(labels)], numbers[len(labels) :], len(classes)))
+
+
+def _hits(confusion: Confusion) -> ClassHits:
+    return ClassHits(np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0))
+
+
 def macro_f1(confusion: Confusion, counted: NDArray[np.bool_] | None = None) -> float:
     """Return the mean F1 of the classes that have documents; `counted` can leave some classes out.
 
@@ -172,14 +311,50 @@ def macro_f1(confusion: Confusion, counted: NDArray[np.bool_] | None = None) -> 
     >>> macro_f1(np.array([[2, 0], [1, 0]]))
     0.4
     """
-    of_class, as_class = confusion.sum(axis=1), confusion.sum(axis=0)
-    present = of_class > 0 if counted is None else (of_class > 0) & counted
-    if not present.any():
-        return 0.0
-    return float(np.mean(2 * np.diag(confusion)[present] / (of_class + as_class)[present]))
+    return _hits(confusion).macro_f1(counted)
 
 
-def macro_f1_of_labels(labels: Labels, predicted: Labels) -> float:
+def macro_f1_of_labels(labels: AnyLabels, predicted: AnyLabels) -> float:
     """Return the mean F1 of the classes among `labels`."""
-    classes, numbers = np.unique(np.concatenate([labels, predicted]), return_inverse=True)
-    return macro_f1(confusion_matrix(numbers[: len(labels)], numbers[len(labels) :], len(classes)))
+    return hits_of_labels(labels, predicted).macro_f1()
+
+
+BINS = 15
+"""Of equal width, in which probabilities are compared with how often they are right."""
+
+
+class Reliability(NamedTuple):
+    """How often labels were right, by their probability; a bin without labels has 0 everywhere. Each is (BINS,).
+
+    Attributes
+    ----------
+    sizes
+        The fraction of all labels in the bin.
+    confidences, right
+        The mean probability of the bin's labels, and the fraction of them that were right.
+    """
+
+    sizes: NDArray[np.float64]
+    confidences: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+    @property
+    def expected_error(self) -> float:
+        """The expected calibration error: the mean distance of both, each bin by its size."""
+        return float(self.sizes @ np.abs(self.confidences - self.right))
+
+
+def reliability(confidences: NDArray[np.float64], right: NDArray[np.bool_], n_bins: int = BINS) -> Reliability:
+    """Compare the probability of each label with whether it was right.
+
+    Examples
+    --------
+    Of two labels with the probability .8, one is right: off by .3.
+
+    >>> round(reliability(np.array([0.8, 0.8]), np.array([True, False])).expected_error, 3)
+    0.3
+    """
+    bins = np.minimum((confidences * n_bins).astype(np.int64), n_bins - 1)
+    sizes = np.bincount(bins, minlength=n_bins)
+    sums = (np.bincount(bins, values, n_bins) for values in (confidences, right))
+    return Reliability(sizes / max(1, len(bins)), *(total / np.maximum(sizes, 1) for total in sums))

@@ -1,7 +1,6 @@
 """How good a classifier is: cross-validation, and scores of a trained model on labelled texts."""
 
 import warnings
-from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -19,11 +18,12 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from tfcr.classifier import FITTING, TfcrClassifier
 from tfcr.data import Corpus
 from tfcr.data.labels import spelling_key
-from tfcr.decision import macro_f1_of_labels
+from tfcr.data.several import FlatLabels, rows_left
+from tfcr.decision import Reliability, hits_of_labels, macro_f1_of_labels, reliability
 from tfcr.embeddings import Embeddings, embeddings_key, sources_of
 from tfcr.embeddings.automatic import CANDIDATES, Note
 from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN, is_ready
-from tfcr.errors import CorpusWarning, InputError
+from tfcr.errors import CorpusWarning, InputError, shown
 from tfcr.features.checks import (
     check_classes,
     check_coverage,
@@ -32,11 +32,13 @@ from tfcr.features.checks import (
     warn_of_slow_blocks,
 )
 from tfcr.features.parts import PARTS
+from tfcr.features.stratification import iterative_folds
 from tfcr.heads.stacking import expected_fits
 from tfcr.system.parameters import FOLDS, SEED, whole, zero_or
 from tfcr.system.progress import Stages, Tell
-from tfcr.text.class_counts import check_labels
+from tfcr.text.class_counts import check_targets
 from tfcr.text.documents import CountedDocuments
+from tfcr.text.label_sets import AnyLabels, LabelSets, classes_of
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.seen import Seen
 
@@ -69,9 +71,11 @@ class Evaluation:
     Attributes
     ----------
     labels, predicted
-        For each document.
+        For each document; of several labels per document, LabelSets over the same classes.
+    classes
+        Of the columns of probabilities.
     probabilities
-        Of the predicted class, for each document.
+        Of all classes, for each document; (n_documents, n_classes).
     folds
         The fold that each document was tested in; all 0 without cross-validation.
     fold_scores
@@ -80,8 +84,9 @@ class Evaluation:
         How many of the texts the model was trained on; None if it does not know, or after cross-validation.
     """
 
-    labels: NDArray[Any]
-    predicted: NDArray[Any]
+    labels: AnyLabels
+    predicted: AnyLabels
+    classes: NDArray[Any]
     probabilities: NDArray[np.float64]
     folds: NDArray[np.int64]
     fold_scores: tuple[float, ...]
@@ -103,20 +108,60 @@ class Evaluation:
         return macro_f1_of_labels(self.labels, self.predicted)
 
     @property
+    def several(self) -> bool:
+        """Whether documents may have several labels."""
+        return isinstance(self.labels, LabelSets)
+
+    @property
+    def micro_f1(self) -> float:
+        """F1 of all labels taken together; of one label per document, the accuracy."""
+        return hits_of_labels(self.labels, self.predicted).micro_f1()
+
+    @property
     def accuracy(self) -> float:
-        """The fraction of documents with the right label."""
+        """The fraction of documents with the right label; of several, with all of the right labels and no other."""
+        if isinstance(self.labels, LabelSets) and isinstance(self.predicted, LabelSets):
+            return float(np.mean((self.labels.members == self.predicted.members).all(axis=1)))
         return float(np.mean(self.labels == self.predicted))
+
+    @property
+    def confidences(self) -> NDArray[np.float64]:
+        """The probability of the predicted class, (n_documents,); of several labels, those of all classes."""
+        if isinstance(self.predicted, LabelSets):
+            return self.probabilities
+        winners = np.searchsorted(self.classes, self.predicted)
+        return np.asarray(self.probabilities[np.arange(len(winners)), winners])
+
+    def reliability(self) -> Reliability:
+        """Return how often the likeliest label was right, by its probability; of several labels, each label.
+
+        The likeliest label is that of `predict_proba`, which need not be the one that was predicted.
+        """
+        if isinstance(self.labels, LabelSets):
+            return reliability(self.probabilities.ravel(), self.labels.members.ravel())
+        likeliest = self.probabilities.argmax(axis=1)
+        return reliability(self.probabilities.max(axis=1), self.classes[likeliest] == self.labels)
 
     def per_class(self) -> list[ClassScore]:
         """Return precision, recall and F1 of each class, all predictions taken together."""
-        classes = np.unique(self.labels)
-        # as numbers of classes: scikit-learn takes labels such as 0.5 for a regression
-        known, numbers = np.unique(np.concatenate([self.labels, self.predicted]), return_inverse=True)
-        truth, predicted = numbers[: len(self.labels)], numbers[len(self.labels) :]
-        shown = np.searchsorted(known, classes)
+        if isinstance(self.labels, LabelSets) and isinstance(self.predicted, LabelSets):
+            shown = np.flatnonzero(self.labels.members.any(axis=0))
+            classes, truth, predicted = self.labels.classes[shown], self.labels.members, self.predicted.members
+        else:
+            classes, truth, predicted, shown = _class_numbers(self.labels, self.predicted)
         columns = precision_recall_fscore_support(truth, predicted, labels=shown, zero_division=0)
         rows = zip(classes.tolist(), *(column.tolist() for column in columns), strict=True)
         return [ClassScore(label, p, r, f1, int(n)) for label, p, r, f1, n in rows]
+
+
+def _class_numbers(labels: Any, predicted: Any) -> tuple[NDArray[Any], ...]:
+    """Return the classes of labels; labels and predicted ones as numbers; and the numbers of the classes.
+
+    scikit-learn takes labels such as 0.5 for a regression.
+    """
+    classes = np.unique(labels)
+    known, numbers = np.unique(np.concatenate([labels, predicted]), return_inverse=True)
+    return classes, numbers[: len(labels)], numbers[len(labels) :], np.searchsorted(known, classes)
 
 
 def majority_class(result: Evaluation) -> Evaluation | None:
@@ -124,15 +169,31 @@ def majority_class(result: Evaluation) -> Evaluation | None:
 
     A classifier that is not better has learned nothing of use.
     """
-    classes, sizes = np.unique(result.labels, return_counts=True)
-    if len(classes) < 2:
+    if len(classes_of(result.labels)) < 2:
         return None
-    largest = int(np.argmax(sizes))
-    predicted = np.full_like(result.labels, classes[largest])
+    label, size = most_frequent_class(result.labels)
+    predicted = _all_of_class(result.labels, label)
     folds = [result.folds == fold for fold in range(len(result.fold_scores))]
     scores = tuple(macro_f1_of_labels(result.labels[fold], predicted[fold]) for fold in folds)
-    share = np.full(len(predicted), sizes[largest] / sizes.sum())
-    return Evaluation(result.labels, predicted, share, result.folds, scores)
+    chances = np.tile(np.where(result.classes == label, size / len(predicted), 0.0), (len(predicted), 1))
+    return Evaluation(result.labels, predicted, result.classes, chances, result.folds, scores)
+
+
+def most_frequent_class(labels: AnyLabels) -> tuple[Any, int]:
+    """Return the label of the most frequent class, and how many documents have it."""
+    if isinstance(labels, LabelSets):
+        classes, sizes = labels.classes, labels.members.sum(axis=0)
+    else:
+        classes, sizes = np.unique(labels, return_counts=True)
+    largest = int(np.argmax(sizes))
+    return classes.tolist()[largest], int(sizes[largest])
+
+
+def _all_of_class(labels: AnyLabels, label: Any) -> AnyLabels:
+    """Return as many labels, all of one class."""
+    if isinstance(labels, LabelSets):
+        return replace(labels, members=np.tile(labels.classes == label, (len(labels), 1)))
+    return np.full_like(labels, label)
 
 
 def compare_with_majority(result: Evaluation, *, balanced: bool = False) -> list[str]:
@@ -143,10 +204,10 @@ def compare_with_majority(result: Evaluation, *, balanced: bool = False) -> list
     trivial = majority_class(result)
     if trivial is None:
         return []
-    always = f"that of always predicting {trivial.predicted.tolist()[0]!r}"
+    always = f"that of always predicting {most_frequent_class(result.labels)[0]!r}"
     if result.macro_f1 <= trivial.macro_f1:
         n_documents = len(result.labels)
-        few = n_documents < FEW_DOCUMENTS * len(np.unique(result.labels))
+        few = n_documents < FEW_DOCUMENTS * len(classes_of(result.labels))
         cause = (
             f"{n_documents} documents are few to learn from; label more"
             if few
@@ -165,11 +226,15 @@ def compare_with_majority(result: Evaluation, *, balanced: bool = False) -> list
 
 @dataclass(frozen=True)
 class FoldPlan:
-    """A corpus that can be split into this many folds, and notes on what was changed for it."""
+    """A corpus that can be split into this many folds, and notes on what was changed for it.
+
+    `kept` are the positions of its documents in the corpus that it was made of.
+    """
 
     corpus: Corpus
     folds: int
     notes: tuple[str, ...] = ()
+    kept: Sequence[int] = ()
 
 
 def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> FoldPlan:
@@ -188,39 +253,53 @@ def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> FoldPl
     FOLDS.check(folds)
     MIN_CLASS_SIZE.check(min_class_size)
     notes = []
-    sizes = Counter(corpus.labels)
-    given = corpus
+    sizes = corpus.class_sizes()
+    given, kept = corpus, list(range(len(corpus)))
     small = {label: size for label, size in sizes.items() if size < max(min_class_size, 2)}
     if small:
-        shown = ", ".join(f"{label} ({size})" for label, size in list(small.items())[:5]) + (
+        listed = ", ".join(f"{label} ({size})" for label, size in list(small.items())[:5]) + (
             "…" if len(small) > 5 else ""
         )
-        notes.append(f"{len(small)} classes with fewer than {max(min_class_size, 2)} documents are left out: {shown}")
-        corpus = _without(corpus, set(small))
-    sizes = Counter(corpus.labels)
+        notes.append(f"{len(small)} classes with fewer than {max(min_class_size, 2)} documents are left out: {listed}")
+        corpus, kept = _without(corpus, set(small))
+    sizes = corpus.class_sizes()
     if len(sizes) < 2:
         raise InputError(
             f"found {len(sizes)} class{'es' if len(sizes) != 1 else ''} with enough documents, {_largest(given)}; "
             "expected at least two: is --label the right column?"
         )
     rarest = min(sizes, key=lambda label: sizes[label])
-    if sizes[rarest] < folds:
+    if corpus.several:
+        if len(corpus) < folds:
+            raise InputError(f"found {len(corpus)} documents for {folds} folds; expected at least as many")
+        if sizes[rarest] < folds:
+            n_rare = sum(size < folds for size in sizes.values())
+            notes.append(
+                f"{n_rare} classes have fewer documents than there are folds, {rarest!r} has {sizes[rarest]}: each "
+                "counts in the folds that test it"
+            )
+    elif sizes[rarest] < folds:
         enough = sum(size >= folds for size in sizes.values())
         other = f" (--min-class-size {folds} leaves such classes out instead)" if enough >= 2 else ""
         notes.append(
             f"the class {rarest!r} has {sizes[rarest]} documents: {sizes[rarest]} folds instead of {folds}{other}"
         )
         folds = sizes[rarest]
-    return FoldPlan(corpus, folds, tuple(notes))
+    return FoldPlan(corpus, folds, tuple(notes), kept)
 
 
 def _largest(corpus: Corpus) -> str:
-    label, size = Counter(corpus.labels).most_common(1)[0]
-    return f"the largest of {len(set(corpus.labels))} being {label!r} with {size}"
+    sizes = corpus.class_sizes()
+    label, size = sizes.most_common(1)[0]
+    return f"the largest of {len(sizes)} being {label!r} with {size}"
 
 
-def _without(corpus: Corpus, labels: set[Any]) -> Corpus:
-    return corpus.take([number for number, label in enumerate(corpus.labels) if label not in labels])
+def _without(corpus: Corpus, labels: set[Any]) -> tuple[Corpus, list[int]]:
+    """Return a corpus without some classes, and the positions of its documents; those with no other label are gone."""
+    flat = FlatLabels.of(corpus.labels)
+    rows = flat.nest([None if label in labels else label for label in flat.labels])
+    kept = rows_left(corpus.labels, rows)
+    return replace(corpus, labels=rows).take(kept), kept
 
 
 @dataclass(frozen=True)
@@ -228,7 +307,7 @@ class Prepared:
     """Counted documents and vectors, which all folds share; `needs` is what they depend on."""
 
     documents: CountedDocuments
-    labels: NDArray[Any]
+    labels: AnyLabels
     embeddings: Sequence[Embeddings]
     needs: Hashable
 
@@ -240,7 +319,7 @@ def prepare(model: TfcrClassifier, corpus: Corpus, stages: Stages | None = None,
     that names the vectors, if they were chosen automatically.
     """
     stages = stages or Stages()
-    labels = check_labels(corpus.labels, len(corpus))
+    labels = check_targets(corpus.labels, len(corpus))
     model.check_parameters()
     stages.begin(COUNTING)
     documents = model.count(corpus.texts)
@@ -289,10 +368,10 @@ def cross_validate_prepared(
     """Cross-validate on documents that are counted already; `name` is shown if it is one of several classifiers."""
     stages = stages or Stages()
     labels = prepared.labels
-    predicted = np.empty_like(labels)
-    probabilities = np.zeros(len(labels))
     tested = np.zeros(len(labels), np.int64)
-    scores = []
+    classes = classes_of(labels)
+    probabilities = np.zeros((len(labels), len(classes)))
+    tests, predictions, scores = [], [], []
     for number, (train, test) in enumerate(splits(labels, groups, folds, seed)):
         fitted = clone(model)
         tell = _begin_fit(stages, f"{name}fold {number + 1} of {folds}")
@@ -301,28 +380,49 @@ def cross_validate_prepared(
             fitted.fit_counted(rows, labels[train], np.ones(len(train)), prepared.embeddings, tell)
         decision = fitted.model_.decision
         found = fitted.model_.score_counted(prepared.documents.rows(test))
-        predicted[test], probabilities[test] = decision.labels(found), decision.probabilities(found).max(axis=1)
+        tests.append(test)
+        predictions.append(decision.assigned(found))
+        probabilities[np.ix_(test, np.searchsorted(classes, decision.classes))] = decision.probabilities(found)
         tested[test] = number
-        scores.append(macro_f1_of_labels(labels[test], predicted[test]))
-    return Evaluation(labels, predicted, probabilities, tested, tuple(scores))
+        scores.append(macro_f1_of_labels(labels[test], predictions[-1]))
+    order = np.argsort(np.concatenate(tests))  # from the order of folds to that of the documents
+    predicted = _joined(predictions)[order]
+    return Evaluation(labels, predicted, classes, probabilities, tested, tuple(scores))
+
+
+def _joined(parts: Sequence[AnyLabels]) -> AnyLabels:
+    """Return the labels of several folds one after the other."""
+    sets = [part for part in parts if isinstance(part, LabelSets)]
+    if sets:
+        return replace(sets[0], members=np.concatenate([part.members for part in sets]))
+    return np.concatenate([part for part in parts if not isinstance(part, LabelSets)])
 
 
 def splits(
-    labels: NDArray[Any], groups: Sequence[Any] | None, folds: int, seed: int
+    labels: AnyLabels, groups: Sequence[Any] | None, folds: int, seed: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the training and test documents of each fold: stratified, shuffled, seeded."""
+    """Yield the training and test documents of each fold: stratified, shuffled, seeded.
+
+    Several labels per document are stratified iteratively: see `iterative_folds`.
+    """
     FOLDS.check(folds)
     SEED.check(seed)
     places = np.arange(len(labels))
+    if groups is not None and len(set(groups)) < folds:
+        raise InputError(
+            f"found {len(set(groups))} groups for {folds} folds; expected at least as many groups as folds"
+        )
+    numbers = places if groups is None else np.unique([str(group) for group in groups], return_inverse=True)[1]
+    if isinstance(labels, LabelSets):
+        units = np.zeros((int(numbers.max()) + 1, len(labels.classes)), np.int64)
+        np.add.at(units, numbers, labels.members)
+        fold = iterative_folds(units, np.bincount(numbers), folds, seed)[numbers]
+        yield from ((places[fold != number], places[fold == number]) for number in range(folds))
+        return
     classes = np.unique(labels, return_inverse=True)[1]  # scikit-learn takes labels such as 0.5 for a regression
     if groups is None:
         yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(places, classes)
         return
-    if len(set(groups)) < folds:
-        raise InputError(
-            f"found {len(set(groups))} groups for {folds} folds; expected at least as many groups as folds"
-        )
-    numbers = np.unique([str(group) for group in groups], return_inverse=True)[1]
     yield from StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(places, classes, numbers)
 
 
@@ -350,9 +450,9 @@ def compare(
         needs = _needs(model)
         if needs not in ready:
             ready[needs] = prepare(model, corpus, stages, note)
-        shown = f"{name}, " if len(models) > 1 else ""
+        called = f"{name}, " if len(models) > 1 else ""
         results[name] = cross_validate_prepared(
-            model, ready[needs], corpus.groups, folds=folds, seed=seed, stages=stages, name=shown
+            model, ready[needs], corpus.groups, folds=folds, seed=seed, stages=stages, name=called
         )
     return results
 
@@ -414,7 +514,7 @@ def _fit_seconds(model: TfcrClassifier, corpus: Corpus) -> float:
     # Measured: a fit of the part words took .1 s for 7,600 documents and .4 million tokens of 4 classes (agnews), .8 s
     # for 62,000, 1.4 and 3 (semeval), 4 s for 19,000, 7 and 20 (20ng), 2.6 s for 100,000, 1.4 and 20 (emoji).
     # Rather too long than too short: a bar that runs ahead stands still at the end.
-    n_classes = len(set(corpus.labels))
+    n_classes = len(corpus.class_sizes())
     of_words = 0.05 + (5e-6 * len(corpus) + 0.09 * _million_tokens(corpus)) * sqrt(n_classes)
     rows = [PARTS[name] for name in model.parts if model.embeddings is not None or not PARTS[name].needs_vectors]
     heads = [len(row.strengths) if model.C is None else 1 for row in rows]
@@ -462,7 +562,7 @@ def train_and_measure(
     MEASURED_FOLDS.check(folds)
     if min_class_size:
         corpus = plan_folds(corpus, 2, min_class_size=min_class_size).corpus
-    check_classes(np.unique(check_labels(corpus.labels, len(corpus))))
+    check_classes(classes_of(check_targets(corpus.labels, len(corpus))))
     plan = plan_folds(corpus, folds) if folds else None
     stages = stages or Stages()
     n_folds = plan.folds if plan else 0
@@ -471,11 +571,15 @@ def train_and_measure(
     scores: dict[str, float] = {}
     notes: tuple[str, ...] = ()
     if plan:
-        left = set(plan.corpus.labels)
-        kept = [number for number, label in enumerate(corpus.labels) if label in left]
-        part = replace(prepared, documents=prepared.documents.rows(np.array(kept)), labels=prepared.labels[kept])
+        part = replace(
+            prepared,
+            documents=prepared.documents.rows(np.array(plan.kept)),
+            labels=check_targets(plan.corpus.labels, len(plan.corpus)),
+        )
         result = cross_validate_prepared(model, part, plan.corpus.groups, folds=plan.folds, stages=stages)
-        scores = {f"macro-F1, mean of {plan.folds} folds": result.macro_f1, "accuracy": result.accuracy}
+        scores = {f"macro-F1, mean of {plan.folds} folds": result.macro_f1}
+        scores |= {"micro-F1": result.micro_f1} if corpus.several else {}
+        scores["accuracy"] = result.accuracy
         if trivial := majority_class(result):
             scores |= {
                 "macro-F1 of the most frequent class": trivial.macro_f1,
@@ -483,7 +587,8 @@ def train_and_measure(
             }
         notes = (*plan.notes, *compare_with_majority(result, balanced=model.class_weight == "balanced"))
     fit_on(model, prepared, stages).remember_texts(corpus.texts)
-    columns = {"columns": list(corpus.columns), "label_column": corpus.label_column}
+    columns: dict[str, Any] = {"columns": list(corpus.columns), "label_column": corpus.label_column}
+    columns |= {"label_separator": corpus.label_separator} if corpus.several else {}
     training = {**model.training_, "data": Path(corpus.name).name, **columns}
     model.model_ = replace(model.model_, training=training, scores=scores)
     return scores, notes
@@ -491,17 +596,36 @@ def train_and_measure(
 
 def evaluate(model: TrainedModel, corpus: Corpus) -> Evaluation:
     """Score a trained model on labelled texts."""
-    labels = check_labels(corpus.labels, len(corpus))
-    unknown = sorted({str(label) for label in labels.tolist()} - {str(label) for label in model.classes.tolist()})
+    labels = check_targets(corpus.labels, len(corpus))
+    _check_several(model, corpus)
+    unknown = sorted({str(label) for label in classes_of(labels)} - {str(label) for label in model.classes.tolist()})
     if unknown:
         known = ", ".join(map(str, model.classes.tolist()))
         keys = {spelling_key(str(label)) for label in model.classes.tolist()}
         hint = "; --merge-labels takes other spellings for the same" if spelling_key(unknown[0]) in keys else ""
         raise InputError(f"found the label {unknown[0]!r}, which the model does not know; its classes: {known}{hint}")
-    predicted, probabilities, _ = model.predict_with_unknown(corpus.texts)
-    if labels.dtype.kind != predicted.dtype.kind:
-        labels, predicted = labels.astype(str), predicted.astype(str)
+    found, classes = model.score_texts(corpus.texts).scores, model.classes
+    predicted, probabilities = model.decision.assigned(found), model.decision.probabilities(found)
+    if isinstance(labels, LabelSets):
+        labels = labels.over(classes)
+    elif not isinstance(predicted, LabelSets) and labels.dtype.kind != predicted.dtype.kind:
+        labels, predicted, classes = labels.astype(str), predicted.astype(str), classes.astype(str)
     score = macro_f1_of_labels(labels, predicted)
     trained_on = model.training_texts()
     seen = None if trained_on is None else trained_on.count(corpus.texts)
-    return Evaluation(labels, predicted, probabilities, np.zeros(len(labels), np.int64), (score,), seen)
+    return Evaluation(labels, predicted, classes, probabilities, np.zeros(len(labels), np.int64), (score,), seen)
+
+
+def _check_several(model: TrainedModel, corpus: Corpus) -> None:
+    """Refuse several labels per document for a model that gives one, and one for a model that gives several."""
+    if model.decision.several and not corpus.several:
+        raise InputError(
+            f"{corpus.name}: found one label per document, {shown(corpus.labels[0])}, and the model gives several; "
+            "expected lists of labels, or say what separates them in a cell: --label-separator ';'"
+        )
+    if corpus.several and not model.decision.several:
+        example = next((row for row in corpus.labels if len(row) > 1), corpus.labels[0])
+        raise InputError(
+            f"{corpus.name}: found several labels per document, {shown(list(example))}, and the model gives one; "
+            "expected one label each, or a model trained on several: tfcr train DATA -o MODEL"
+        )

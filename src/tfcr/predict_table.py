@@ -1,19 +1,25 @@
-"""Predictions for tables: all input columns, and three more."""
+"""Predictions for tables: all input columns, and three more; lists of labels if texts have several."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tfcr.data.columns import joined_text
 from tfcr.system.progress import Progress
+from tfcr.text.class_counts import Labels
+from tfcr.text.label_sets import AnyLabels, LabelSets, classes_of
 from tfcr.trained.model import TrainedModel
 
-BATCH = 20_000
+BATCH = 40_000
 """Rows per progress step: enough for compiled code to pay for its loading."""
 ADDED = ("predicted", "probability", "unknown_words")
+OUTPUT_SEPARATOR = ";"
+"""What joins several labels in a cell, if neither the user nor the training data gave a separator."""
 
 
 def predict_frame(
@@ -26,37 +32,75 @@ def predict_frame(
 ) -> pl.DataFrame:
     """Return the table with the predicted class, its probability, and the fraction of words unknown to the model.
 
-    In a row without text these three are null. If the table already has a column of that name, ours gets an
-    underscore.
+    If texts have several labels, the first two are lists, of labels and of their probabilities. In a row without text
+    these three are null. If the table already has a column of that name, ours gets an underscore.
     """
     texts = joined_text(frame, text)
     used = [text for text in texts if text is not None]
-    columns: tuple[list[Any], ...] = tuple([] for _ in ADDED)
-    types: tuple[Any, ...] = (pl.Series(model.classes.tolist()).dtype, pl.Float64, pl.Float64)
+    found = [added_columns(model, [])]  # which has their types
     for start in range(0, len(used), BATCH):
-        found = model.predict_with_unknown(used[start : start + BATCH])
-        for column, values in zip(columns, found, strict=True):
-            column.extend(values.tolist())
+        found.append(added_columns(model, used[start : start + BATCH]))
         if progress is not None:
             progress(min(start + BATCH, len(used)), len(used))
+    added = pl.concat(found)
     if len(used) < len(texts):
-        columns = tuple(_spread(column, texts) for column in columns)
-    added = zip(names or free_names(frame.columns), columns, types, strict=True)
-    return frame.with_columns(pl.Series(name, values, kind) for name, values, kind in added)
+        rows = pl.Series([text is not None for text in texts])
+        places = rows.cum_sum().cast(pl.Int64) - 1
+        added = added[pl.select(pl.when(rows).then(places)).to_series()]
+    columns = zip(names or free_names(frame.columns), added.iter_columns(), strict=True)
+    return frame.with_columns(column.alias(name) for name, column in columns)
 
 
-def _spread(values: Sequence[Any], texts: Sequence[str | None]) -> list[Any]:
-    """Return the values of the rows with a text, and None for the others."""
-    following = iter(values)
-    return [None if text is None else next(following) for text in texts]
+def _label_types(classes: Labels, *, several: bool) -> tuple[Any, Any]:
+    """Return the types of the columns of labels and probabilities."""
+    label = pl.Series(classes.tolist()).dtype
+    return (pl.List(label), pl.List(pl.Float64)) if several else (label, pl.Float64)
+
+
+def _label_values(labels: AnyLabels, probabilities: NDArray[np.float64]) -> tuple[list[Any], list[Any]]:
+    """Return the labels of each text and their probabilities; of several, a list of each, the likeliest label first."""
+    if not isinstance(labels, LabelSets):
+        return labels.tolist(), probabilities.tolist()
+    classes = labels.classes.tolist()
+    orders = [
+        sorted(np.flatnonzero(row).tolist(), key=lambda number: -chances[number])
+        for row, chances in zip(labels.members, probabilities, strict=True)
+    ]
+    chosen = [[float(chances[n]) for n in order] for order, chances in zip(orders, probabilities, strict=True)]
+    return [[classes[number] for number in order] for order in orders], chosen
+
+
+def label_columns(labels: AnyLabels, probabilities: NDArray[np.float64]) -> tuple[pl.Series, pl.Series]:
+    """Return labels and their probabilities as columns; of several labels, as columns of lists."""
+    types = _label_types(classes_of(labels), several=isinstance(labels, LabelSets))
+    values, chosen = _label_values(labels, probabilities)
+    return pl.Series(ADDED[0], values, types[0]), pl.Series(ADDED[1], chosen, types[1])
+
+
+def added_columns(model: TrainedModel, texts: Sequence[str]) -> pl.DataFrame:
+    """Return the columns that are added to a table, for texts: the names of ADDED."""
+    found, decision = model.score_texts(texts), model.decision
+    confidences = decision.confidences(found.scores)
+    if decision.several:
+        columns = label_columns(decision.assigned(found.scores), confidences)
+    else:  # without a Python object for each label
+        labels = pl.Series(model.classes.tolist()).gather(decision.winners(found.scores))
+        columns = labels, pl.Series(confidences)
+    both = zip(ADDED, (*columns, pl.Series(found.unknown_fractions)), strict=True)
+    return pl.DataFrame([column.alias(name) for name, column in both])
 
 
 @dataclass
 class Summary:
-    """What was predicted, added up over tables: rows and probabilities by class, and unknown words."""
+    """What was predicted, added up over tables: rows and probabilities by class, and unknown words.
+
+    Of several labels per row, `without` rows have none.
+    """
 
     classes: Sequence[Any]
     rows: int = 0
+    predicted: int = 0
+    without: int = 0
     of_class: Counter[Any] = field(default_factory=Counter)
     probabilities: Counter[Any] = field(default_factory=Counter)
     unknown: float = 0.0
@@ -65,15 +109,41 @@ class Summary:
         """Add a table of `predict_frame`, whose added columns have these names."""
         self.rows += frame.height
         added = pl.DataFrame([frame[name].alias(column) for name, column in zip(names, ADDED, strict=True)])
-        sums = added.drop_nulls("predicted").group_by("predicted", maintain_order=True)
-        for label, size, probability, unknown in sums.agg(pl.len(), *map(pl.sum, ADDED[1:])).iter_rows():
+        added = added.drop_nulls("predicted")
+        self.predicted += added.height
+        self.unknown += float(added["unknown_words"].sum())
+        if added.schema["predicted"] == pl.List:
+            self.without += int((added["predicted"].list.len() == 0).sum())
+            added = added.explode("predicted", "probability").drop_nulls("predicted")
+        sums = added.group_by("predicted", maintain_order=True)
+        for label, size, probability in sums.agg(pl.len(), pl.sum("probability")).iter_rows():
             self.of_class[label] += size
             self.probabilities[label] += probability
-            self.unknown += unknown
+
+    def merge(self, other: "Summary") -> None:
+        """Add what was predicted elsewhere, of the same classes."""
+        self.rows, self.predicted = self.rows + other.rows, self.predicted + other.predicted
+        self.without += other.without
+        self.of_class += other.of_class
+        self.probabilities += other.probabilities
+        self.unknown += other.unknown
+
+    def state(self) -> list[Any]:
+        """Return it as JSON."""
+        sums = [[self.of_class[label], self.probabilities[label]] for label in self.classes]
+        return [self.rows, self.predicted, self.without, self.unknown, sums]
+
+    @classmethod
+    def restored(cls, classes: Sequence[Any], state: Sequence[Any]) -> "Summary":
+        """Return what `state` was called of."""
+        rows, predicted, without, unknown, sums = state
+        of_class = Counter({label: size for label, (size, _) in zip(classes, sums, strict=True)})
+        probabilities = Counter({label: total for label, (_, total) in zip(classes, sums, strict=True)})
+        return cls(classes, rows, predicted, without, of_class, probabilities, unknown)
 
     def lines(self, most: int = 20) -> list[str]:
         """Return the summary in words, a line for each class, and one for all; at most so many classes."""
-        total = self.of_class.total()
+        total = self.predicted
         missing = self.rows - total
         lines = [f"{missing} of {self.rows} rows have no text and get no prediction"] if missing else []
         if not total:
@@ -86,7 +156,9 @@ class Summary:
         if len(order) > most:
             rest = sum(self.of_class[label] for label in order[most:])
             lines.append(f"predicted {len(order) - most} other classes: {rest} rows ({rest / total:.1%})")
-        overall = f"mean probability {self.probabilities.total() / total:.3f}"
+        if self.without:
+            lines.append(f"predicted no label: {self.without} rows ({self.without / total:.1%})")
+        overall = f"mean probability {self.probabilities.total() / max(self.of_class.total(), 1):.3f}"
         return [*lines, f"all {total} rows: {overall}, unknown words {self.unknown / total:.1%}"]
 
 

@@ -20,8 +20,9 @@ from tfcr.features.cross_fit import check_cross_fit, cross_fit_blocks
 from tfcr.features.parts import PartSettings, vector_blocks
 from tfcr.schemes import Scheme, compute_weights, resolve_scheme
 from tfcr.system.parameters import DIMENSIONS, MIN_COUNT, UNLABELLED, Parameter, check_all
-from tfcr.text.class_counts import ClassCounts, Labels, check_labels, check_sample_weight
+from tfcr.text.class_counts import ClassCounts, check_sample_weight, check_targets
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
+from tfcr.text.label_sets import AnyLabels, class_numbers, classes_of
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, resolve_tokenizer
 from tfcr.text.vocabulary import Vocabulary
 
@@ -249,9 +250,9 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(
-        self, X: Iterable[str], y: Iterable[Any], sample_weight: Iterable[float] | None = None
+        self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None = None
     ) -> "WeightedEmbeddingVectorizer":
-        """Compute the weights from texts and labels."""
+        """Compute the weights from texts and labels: one for each text, or several as in `TfcrClassifier.fit`."""
         self._fit_texts(X, y, sample_weight)
         return self
 
@@ -263,7 +264,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         vectors = self.vectors_of(documents)
         if self.cross_fit:
             used = np.flatnonzero(weights > 0)
-            some, numbers = documents.rows(used), np.searchsorted(self.classes_, labels[used])
+            some, numbers = documents.rows(used), class_numbers(labels[used], self.classes_)
             seed = check_seed(self.random_state) or 0
             for rows, blocks in cross_fit_blocks(
                 self._blocks, self.blocks_, some, numbers, weights[used], self.cross_fit, seed
@@ -295,7 +296,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         return self.vocabulary_.words
 
     def fit_counted(
-        self, documents: CountedDocuments, labels: Labels, sample_weight: NDArray[np.float64], embeddings: Embeddings
+        self, documents: CountedDocuments, labels: AnyLabels, sample_weight: NDArray[np.float64], embeddings: Embeddings
     ) -> CountedDocuments:
         """Compute the weights from counted documents; return these, counted over the words that have a weight."""
         self.counts_, kept = count_classes(documents, labels, sample_weight, self.min_count)
@@ -317,7 +318,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
 
     def _fit_texts(
         self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None
-    ) -> tuple[CountedDocuments, Labels, NDArray[np.float64]]:
+    ) -> tuple[CountedDocuments, AnyLabels, NDArray[np.float64]]:
         """Compute the weights; return what they were computed from, counted over the words that have a weight."""
         check_all((SOURCE, MIN_COUNT, DIMENSIONS, UNLABELLED), vars(self))
         resolve_scheme(self.scheme)
@@ -326,9 +327,9 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         check_cross_fit(self.cross_fit)
         check_seed(self.random_state)
         texts = check_texts(X)
-        labels = check_labels(y, len(texts))
+        labels = check_targets(y, len(texts))
         weights = check_sample_weight(sample_weight, len(texts))
-        check_classes(np.unique(labels[weights > 0]))
+        check_classes(classes_of(labels[weights > 0]))
         documents = count_terms(texts, self.tokenizer)
         embeddings = resolve_embeddings(
             self.embeddings,

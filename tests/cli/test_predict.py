@@ -175,15 +175,19 @@ def test_what_a_killed_predict_leaves_is_removed_by_the_next_run(run: Run, model
     large, small = tmp_path / "large.csv", tmp_path / "small.csv"
     large.write_text("text\n" + "w0_1 w0_2 common1\n" * 2_000_000)
     small.write_text("text\nw0_1\n")
-    command = [sys.executable, "-m", "tfcr", "predict", str(model), str(large), "-o", str(folder / "large.csv")]
+    out = folder / "large.csv"
+    command = [sys.executable, "-m", "tfcr", "predict", str(model), str(large), "-o", str(out)]
     with subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL) as killed:
-        while len(list(folder.iterdir())) < 2:
+        while len(list(folder.iterdir())) < 3:
             assert killed.poll() is None
             time.sleep(0.01)
         killed.kill()
-    assert len(list(folder.iterdir())) == 2
-    assert run("predict", model, small, "-o", folder / "small.csv").status == 0
-    assert sorted(path.name for path in folder.iterdir()) == [".notes.tmp", "small.csv"]
+    unfinished = [".large.csv.tfcr-journal", ".large.csv.tfcr-part", ".notes.tmp"]
+    assert sorted(path.name for path in folder.iterdir()) == unfinished
+    assert run("predict", model, small, "-o", folder / "small.csv").status == 0  # another file: it may be resumed yet
+    assert sorted(path.name for path in folder.iterdir()) == [*unfinished, "small.csv"]
+    assert run("predict", model, small, "-o", out).status == 0
+    assert sorted(path.name for path in folder.iterdir()) == [".notes.tmp", "large.csv", "small.csv"]
 
 
 # written as it was read ----------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def test_detected_and_written_as_it_was(kind: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(content)
     table = read_table(tmp_path / "a.csv", ReadOptions())
     assert (table.format, table.dialect) == ("csv", expected)
-    rows = delimited_rows(table.frame, expected, guard=True, header=True).encode(expected.encoding)
+    rows = delimited_rows(table.frame, expected, guard=True, header=True).decode().encode(expected.encoding)
     assert rows == (content if "below the header" not in kind else content.replace(b"a,b", b'"a","b"'))
 
 
@@ -42,7 +42,7 @@ def test_quotes_that_are_ordinary_characters(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text('a\tb\n1\t5" disk\n')
     table = read_table(tmp_path / "a.tsv", ReadOptions(quoting=False))
     assert table.dialect == Dialect("\t", quoting="none")
-    assert delimited_rows(table.frame, table.dialect, guard=True, header=True) == 'a\tb\n1\t5" disk\n'
+    assert delimited_rows(table.frame, table.dialect, guard=True, header=True) == b'a\tb\n1\t5" disk\n'
     frame = pl.DataFrame({"a": ["one\ttwo"]})
     with pytest.raises(DataError, match=r"the cell 'one\\ttwo' without quotes.* give --output-quoting needed"):
         delimited_rows(frame, table.dialect, guard=True, header=True)
@@ -59,10 +59,10 @@ cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=5), st.sampled_from([q for q in QUOTINGS if q != "none"]))
 def test_any_cell_comes_back(rows: list[tuple[str, str]], quoting: str) -> None:
     frame = pl.DataFrame(rows, schema={"^a.*$": pl.String, "*": pl.String}, orient="row")
-    written = delimited_rows(frame, Dialect(quoting=quoting), guard=False, header=True)
+    written = delimited_rows(frame, Dialect(quoting=quoting), guard=False, header=True).decode()
     found = list(csv.reader(io.StringIO(written, newline=""), strict=True))
     assert found == [["^a.*$", "*"], *map(list, rows)]
-    safe = csv.reader(io.StringIO(delimited_rows(frame, Dialect(), guard=True, header=False), newline=""))
+    safe = csv.reader(io.StringIO(delimited_rows(frame, Dialect(), guard=True, header=False).decode(), newline=""))
     for cell in (cell for row in safe for cell in row):
         assert guarded(cell) == cell  # nothing is left to guard, and nothing is guarded twice
 
@@ -75,7 +75,7 @@ ORDINARY = ["1", "-5", "+5", "-1.5e-3", "-12,5", "+3%", "-1.234,5", "a=b", "'=1"
 def test_formulas_become_text(cell: str) -> None:
     assert guarded(cell) == "'" + cell
     frame = pl.DataFrame({cell: [cell]})
-    written = delimited_rows(frame, Dialect(), guard=True, header=True)
+    written = delimited_rows(frame, Dialect(), guard=True, header=True).decode()
     assert list(csv.reader(io.StringIO(written, newline=""))) == [["'" + cell]] * 2
 
 

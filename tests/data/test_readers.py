@@ -69,7 +69,6 @@ def test_a_json_list_and_mixed_labels(tmp_path: Path) -> None:
         ("a.parquet", b"no parquet", {}, "cannot be read as Parquet"),
         ("a.tar.gz", b"no archive", {}, "truncated or not a tar archive"),
         ("a.csv.gz", gzip.compress(b"text,label\n" + bytes(1000), mtime=0)[:-9], {}, "is truncated or damaged"),
-        ("a.txt", b"__label__x __label__y text\n", {}, "line 1: found 2 labels; expected one"),
         ("a.txt", b"a\nb\n", {"label_files": ("nowhere",)}, "nowhere does not exist; expected a file of labels"),
         ("a.txt", b"a\nb\n", {"label_files": ("x", "y")}, "found 1 files and 2 files of labels"),
     ],

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 
 from tfcr.heads import make_targets
-from tfcr.heads.base import Targets
 from tfcr.heads.newton import logistic_loss, squared_hinge_loss
+from tfcr.heads.targets import Targets
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.vocabulary import Vocabulary
 

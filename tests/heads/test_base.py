@@ -16,7 +16,8 @@ from tfcr.features.blocks import Block
 from tfcr.features.cross_fit import FoldBlocks
 from tfcr.features.matrix import DenseFeatures, Features, OnDemandFeatures, features_of_views
 from tfcr.heads import Examples, base, fit_head, make_targets, resolve_head
-from tfcr.heads.base import FittedHead, Problem, Solution, Targets
+from tfcr.heads.base import FittedHead, Problem, Solution
+from tfcr.heads.targets import Targets
 
 
 def test_balanced_weights_are_those_of_liblinear() -> None:

@@ -14,7 +14,7 @@ from tfcr.features.matrix import DenseFeatures, SparseFeatures
 from tfcr.heads import dual_descent, newton
 from tfcr.heads.dual_descent import descend
 from tfcr.heads.newton import squared_hinge_loss
-from tfcr.system.native import LANE
+from tfcr.system.native import LANES, SPARSE_KERNELS, descend_once
 
 KINDS: dict[str, Callable[[NDArray[np.float32]], DenseFeatures | SparseFeatures]] = {
     "dense": DenseFeatures,
@@ -61,9 +61,20 @@ def test_outputs_are_split_into_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dual_descent, "n_threads", lambda: 2)
     assert bounds("dense", 1) == [(0, 1)]
     assert bounds("dense", 5) == [(0, 2), (2, 5)]
+    widest = LANES[-1]
     assert bounds("sparse", 1) == [(0, 1)]
-    assert bounds("sparse", LANE) == [(0, LANE)]
-    assert bounds("sparse", 2 * LANE + 1) == [(0, LANE), (LANE, 2 * LANE), (2 * LANE, 2 * LANE + 1)]
+    assert bounds("sparse", widest) == [(0, widest)]
+    assert bounds("sparse", 2 * widest + 1) == [(0, widest), (widest, 2 * widest), (2 * widest, 2 * widest + 1)]
+
+
+def test_lanes_of_all_widths_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, _, targets = problem(7, n=60, columns=8)
+    signs, weights = targets.signs(range(7)), targets.one_vs_rest_weights(range(7))
+    expected, _, duals = descend(KINDS["sparse"](features), signs, weights, 1e-3)
+    monkeypatch.setattr(dual_descent, "LANES", LANES[:1])
+    narrow, _, narrow_duals = descend(KINDS["sparse"](features), signs, weights, 1e-3)
+    np.testing.assert_allclose(narrow, expected, atol=1e-5)
+    np.testing.assert_allclose(narrow_duals, duals, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -184,14 +195,15 @@ def test_a_descent_goes_on_while_the_gap_halves(gaps: list[float], asked: int, m
 @pytest.mark.parametrize("kind", KINDS)
 def test_kernels_get_the_types_that_they_are_compiled_for(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any other type would compile them anew, for seconds."""
-    name = "descend_once" if kind == "dense" else "descend_sparse_once"
-    kernel, seen = getattr(dual_descent, name), []
+    kernels = SPARSE_KERNELS[LANES[0]]
+    kernel, seen = kernels.descend_once if kind == "sparse" else descend_once, []
 
     def recorded(*given: Any) -> None:
         seen.append([argument.dtype for argument in given if isinstance(argument, np.ndarray)])
         kernel(*given)
 
-    monkeypatch.setattr(dual_descent, name, recorded)
+    monkeypatch.setattr(dual_descent, "descend_once", recorded)
+    monkeypatch.setitem(SPARSE_KERNELS, LANES[0], kernels._replace(descend_once=recorded))
     features, _, targets = problem(3, n=30, columns=6)
     signs, weights = targets.signs(range(3)), np.float32(1e4) * targets.one_vs_rest_weights(range(3))
     double = SparseFeatures(sp.csr_array(features.astype(np.float64)))  # scipy divides sparse matrices in float64
@@ -220,3 +232,27 @@ def test_the_gap_of_many_documents_is_not_lost_in_rounding() -> None:
     exact = 2.0**24 + 1
     primal, dual = exact / 2 + exact, exact - exact / 2 - exact / 4
     assert descent.gaps(ThreadPoolExecutor(1)).tolist() == [pytest.approx((primal - dual) / primal, abs=1e-12)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_duals_of_another_strength_are_scaled_to_the_best_multiple(kind: str) -> None:
+    features, _, targets = problem(3, n=30, columns=6)
+    signs, weights = targets.signs(range(3)), targets.one_vs_rest_weights(range(3))
+    _, _, duals = descend(KINDS[kind](features), signs, np.float32(10) * weights, 1e-6)
+    made = dual_descent._DenseDescent if kind == "dense" else dual_descent._SparseDescent
+    descent = made(KINDS[kind](features), signs, weights, duals)  # type: ignore[arg-type]
+    pool = ThreadPoolExecutor(1)
+
+    def dual_objectives(factor: float) -> Any:
+        scaled = factor * descent.duals
+        penalty = ((factor * descent.coefficients()) ** 2).sum(axis=0)
+        return scaled.sum(axis=0) - 0.5 * penalty - 0.5 * (descent.inverse * scaled**2).sum(axis=0)
+
+    before = dual_objectives(1.0)
+    descent.rescale()
+    best = dual_objectives(1.0)
+    assert (best > before).all()
+    assert (best >= dual_objectives(0.9)).all()
+    assert (best >= dual_objectives(1.1)).all()
+    np.testing.assert_allclose(descent.coefficients(), features.T @ (signs * descent.duals), atol=1e-3)
+    assert (descent.gaps(pool) < 1).all()

@@ -17,7 +17,7 @@ from tfcr.errors import InputError
 from tfcr.features import matrix
 from tfcr.features.matrix import DenseFeatures, SparseFeatures
 from tfcr.heads import HEADS, make_targets, newton, resolve_head, ridge
-from tfcr.heads.base import Targets
+from tfcr.heads.targets import Targets
 
 WORDS = [f"w{number}" for number in range(12)]
 VECTORS = Embeddings.from_arrays(WORDS, np.random.default_rng(0).normal(size=(12, 6)))

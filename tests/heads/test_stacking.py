@@ -23,16 +23,14 @@ from tfcr.errors import InputError
 from tfcr.features.cross_fit import cross_fit_blocks, make_blocks_from
 from tfcr.features.parts import PARTS, PartSettings
 from tfcr.heads import HEADS, fit_head, stacking
-from tfcr.heads.base import Examples, FittedHead, Problem, Targets
+from tfcr.heads.base import Examples, FittedHead, Problem
 from tfcr.heads.stacking import (
     FOLDS,
     OutOfFold,
     PartToFit,
     _Fold,
     _gains,
-    _macro_f1,
     _PartFit,
-    _stacking_loss,
     _weighted_sum,
     fit_parts,
     learn_part_weights,
@@ -41,6 +39,7 @@ from tfcr.heads.stacking import (
     stacking_folds,
     tune_class_offset,
 )
+from tfcr.heads.targets import Targets
 from tfcr.text.documents import CountedDocuments, count_terms
 from tfcr.text.vocabulary import Vocabulary
 
@@ -80,7 +79,7 @@ def test_the_class_offset_favours_rare_classes_where_that_helps() -> None:
     best = f1_score(labels, scores[:, 0] + offsets[0] > 0, average="macro")
     assert offsets[0] > 0
     assert best > f1_score(labels, scores[:, 0] > 0, average="macro") + 0.02
-    assert _macro_f1(best_class(scores + offsets), training) == pytest.approx(best)
+    assert training.macro_f1(best_class(scores + offsets)) == pytest.approx(best)
     alike = Targets(labels, 2, np.ones(5000), np.ones(2))
     assert tune_class_offset(scores, alike, alike).tolist() == [0]
 
@@ -151,14 +150,12 @@ def test_the_loss_of_part_weights_is_the_weighted_mean_of_log_likelihoods() -> N
     for document, label in enumerate(truth.labels):
         scores = 0.5 * stacked[0, document] + 2 * stacked[1, document]
         expected -= document_weights[document] * math.log(np.exp(scores[label]) / np.exp(scores).sum())
-    loss, gradient = _stacking_loss(part_weights, stacked, truth)
+    ahead = truth.ahead(stacked)
+    loss, gradient = truth.loss(part_weights, ahead)
     assert loss == pytest.approx(expected)
     for part in range(2):
         step = np.eye(2)[part] * 1e-6
-        change = (
-            _stacking_loss(part_weights + step, stacked, truth)[0]
-            - _stacking_loss(part_weights - step, stacked, truth)[0]
-        )
+        change = truth.loss(part_weights + step, ahead)[0] - truth.loss(part_weights - step, ahead)[0]
         assert gradient[part] == pytest.approx(change / 2e-6, rel=1e-4)
 
 
@@ -279,7 +276,7 @@ def test_a_gain_in_macro_f1_counts_beyond_one_standard_error() -> None:
     assert _gains(one, none, truth)  # nine better, none worse: nine are three times the root of nine
     other = decided([False] * 7 + [True] * 9 + [False] * 44, labels)
     nine_and_seven = decided([True] * 7 + [False] * 53, labels)
-    assert _macro_f1(other, truth) > _macro_f1(nine_and_seven, truth)
+    assert truth.macro_f1(other) > truth.macro_f1(nine_and_seven)
     assert not _gains(other, nine_and_seven, truth)  # nine better, seven worse: two are half the root of sixteen
 
 
@@ -640,13 +637,13 @@ def test_an_offset_must_gain_more_than_a_standard_error() -> None:
         truth = Targets(labels, 3, np.ones(50), 50 / (3 * np.bincount(labels)))
         scores = 2 * np.eye(3)[labels] + random.normal(size=(50, 3))
         log_frequency = np.log([30, 15, 5]) - np.log([30, 15, 5]).mean()
-        tried = [_macro_f1(best_class(scores + offset * log_frequency), truth) for offset in stacking.OFFSETS]
+        tried = [truth.macro_f1(best_class(scores + offset * log_frequency)) for offset in stacking.OFFSETS]
         offsets = tune_class_offset(scores, truth, truth)
         if offsets.any():
             applied += 1
-            assert _macro_f1(best_class(scores + offsets), truth) == max(tried)
+            assert truth.macro_f1(best_class(scores + offsets)) == max(tried)
             assert _gains(best_class(scores + offsets), best_class(scores), truth)
-        elif max(tried) > _macro_f1(best_class(scores), truth):
+        elif max(tried) > truth.macro_f1(best_class(scores)):
             by_chance += 1
     assert by_chance > 5
     assert applied > 5
@@ -666,8 +663,8 @@ def test_offsets_of_several_classes_add_up_to_zero() -> None:
 def test_sample_weights_count_in_the_offset() -> None:
     truth = Targets(np.array([0, 1]), 2, np.array([3.0, 1.0]), np.ones(2))
     scores = np.array([[1.0], [1.0]])
-    assert _macro_f1(best_class(scores), truth) == pytest.approx((0 + 2 * 1 / (1 + 4)) / 2)
-    assert _macro_f1(best_class(-scores), truth) == pytest.approx((2 * 3 / (3 + 4) + 0) / 2)
+    assert truth.macro_f1(best_class(scores)) == pytest.approx((0 + 2 * 1 / (1 + 4)) / 2)
+    assert truth.macro_f1(best_class(-scores)) == pytest.approx((2 * 3 / (3 + 4) + 0) / 2)
 
 
 # what is passed on -------------------------------------------------------------------------------------------------
@@ -705,3 +702,27 @@ def test_the_start_and_the_seed_reach_the_fit_of_each_part(monkeypatch: pytest.M
 def test_scores_are_divided_by_their_standard_deviation_unless_they_are_all_equal() -> None:
     assert stacking._standard_deviation(np.array([[1e-3], [-1e-3]])) == pytest.approx(1e-3)
     assert 0 < stacking._standard_deviation(np.full((4, 2), 7.0)) < 1e-9
+
+
+def test_a_fit_begins_where_the_last_of_the_same_strength_ended() -> None:
+    known = stacking._KnownDuals()
+    weak, strong = HEADS["svm"](0.1), HEADS["svm"](1.0)
+    no_fold, fold = np.zeros(0, np.int64), np.array([1])
+    assert known.nearest(weak) is None
+    known.remember(weak, np.array([[1.0], [2.0]], np.float32), no_fold)
+    known.remember(strong, np.array([[3.0], [0.0]], np.float32), fold)  # document 1 is as in the fit before
+    for head, expected in ((weak, [1, 2]), (strong.with_tolerance(1e-3), [3, 2]), (HEADS["svm"](9.0), [3, 2])):
+        found = known.nearest(head)
+        assert found is not None
+        assert found.ravel().tolist() == expected
+
+
+def test_skewed_classes_need_more_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacking, "MAX_OUT_OF_FOLD", 40)
+    words = count_terms([f"word{number}" for number in range(200)])
+    n_folds = {}
+    for rare in (100, 20):  # of 200 documents: folds of 40, that tell as much as 40 or 14 of classes of equal size
+        labels = (np.arange(200) < rare).astype(int)
+        made = Targets(labels, 2, np.ones(200), np.ones(2))
+        n_folds[rare] = len(stacking_folds(Examples(words, made), 0))
+    assert n_folds == {100: 1, 20: 3}

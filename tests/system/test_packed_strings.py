@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tfcr.system.packed_strings import decode_words, encode_words, sort_words
+from tfcr.system.packed_strings import decode_words, encode_words, find_packed, sort_words
 
 
 @given(st.lists(st.text(), max_size=10))
@@ -20,3 +20,10 @@ ANY_CHARACTER = st.characters(exclude_categories=())
 def test_words_are_sorted_by_code_point(words: set[str]) -> None:
     as_found = list(words)
     assert [as_found[number] for number in sort_words(*encode_words(as_found))] == sorted(words)
+
+
+@given(st.lists(st.text(max_size=12), unique=True, max_size=30), st.lists(st.text(max_size=12), max_size=10))
+def test_words_are_found_where_they_are(listed: list[str], others: list[str]) -> None:
+    asked = [*listed[::2], *others]
+    expected = [listed.index(word) if word in listed else -1 for word in asked]
+    assert find_packed(asked, *encode_words(listed)).tolist() == expected

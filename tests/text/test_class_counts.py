@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from tfcr import ClassCounts
 from tfcr.errors import InputError
+from tfcr.text import class_counts
 from tfcr.text.documents import CountedDocuments, count_terms
 from tfcr.text.vocabulary import Vocabulary
 
@@ -104,6 +105,27 @@ def test_a_million_words_in_a_hundred_classes_fit() -> None:
     assert counts.n_occurrences == n_entries
 
 
+@pytest.mark.parametrize("max_dense", [0, class_counts.MAX_DENSE])
+@pytest.mark.parametrize("weights", [None, [1, 2, 0, 0.5]])
+@pytest.mark.parametrize("dtype", [np.int32, np.float64])
+def test_counts_of_a_matrix_may_be_fractions_and_weighted(
+    dtype: type, weights: list[float] | None, max_dense: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(class_counts, "MAX_DENSE", max_dense)
+    given = np.array([[1, 0, 3], [2, 1, 0], [0, 4, 1], [1, 0, 1]], dtype)
+    if dtype is np.float64:
+        given = given * 0.25
+    used = np.ones(4) if weights is None else np.array(weights)
+    documents = CountedDocuments(Vocabulary(["a", "b", "c"]), sp.csr_array(given), np.full(4, 4))
+    counts = ClassCounts.from_documents(documents, ["x", "y", "x", "y"], sample_weight=weights)
+    members = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
+    np.testing.assert_array_equal(counts.occurrences.toarray(), (used[:, None] * given).T @ members)
+    np.testing.assert_array_equal(counts.documents.toarray(), (used[:, None] * (given > 0)).T @ members)
+    np.testing.assert_array_equal(counts.word_occurrences, used @ given)
+    np.testing.assert_array_equal(counts.word_documents, used @ (given > 0))
+    assert (counts.n_occurrences, counts.n_documents) == ((used @ given).sum(), used.sum())
+
+
 @pytest.mark.parametrize(
     ("texts", "labels", "message"),
     [
@@ -115,7 +137,8 @@ def test_a_million_words_in_a_hundred_classes_fit() -> None:
         (["a", "b"], ["x", None], r"label number 1 \(counted from 0\) is missing"),
         (["a", "b"], [1.0, float("nan")], "label number 1 .* is missing"),
         (["a", "b"], ["x", 1], "found labels of the types int, str"),
-        (["a", "b"], [["x"], ["y"]], "expected one label for each text"),
+        (["a", "b"], np.array([["x"], ["y"]]), "expected one label for each text"),
+        (["a", "b"], [["x"], ["y"], []], "found 2 texts and labels of 3"),
         (["a", "b"], np.array(["x", 1], dtype=object), "found labels of the types int, str"),
         (["a", "b"], ["x", float("nan")], "label number 1 .* is missing"),
         (pl.DataFrame({"a": ["x"], "b": ["y"]}), ["x"], "found a table of 2 columns; expected one"),

@@ -27,7 +27,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "boolean and integer": ([True, 1], "found labels of the types bool, int"),
     "integers that a float rounds": ([2**53 + 1, 0.5], "among numbers with a decimal point, which would round it"),
     "infinity": ([1.0, float("inf")], "found the label inf; expected finite numbers"),
-    "list": ([["a"], ["a", "b"]], r"label number 0 .*, \['a'\], is of type list; expected one label for each text"),
+    "a list and a label": ([["a"], "b"], r"label number 1 \(counted from 0\) is 'b', and others are lists"),
     "dict": ([{"a": 1}, "b"], "is of type dict"),
     "date": ([datetime.date(2024, 5, 31)] * 2, "is of type date"),
     "dates of numpy": (np.array(["2024-05-31", "2024-06-01"], "datetime64[D]"), "is of type date"),

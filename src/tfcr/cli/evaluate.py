@@ -1,5 +1,6 @@
 """``tfcr evaluate``."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,7 +101,7 @@ def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, di
     model = TrainedModel.load(path)
     with progress_bar() as stages:
         stages.begin("reading")
-        corpus = reading.corpus(data, model.training, model.classes.tolist())
+        corpus = reading.corpus(data, model.training, model.classes.tolist(), several=model.decision.several)
         stages.begin("predicting")
         result = evaluate_model(model, corpus)
     if result.seen and result.seen.texts:
@@ -148,11 +149,11 @@ def _cross_validated(
 
 
 def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
-    from tfcr.evaluation import majority_class
+    from tfcr.evaluation import majority_class, most_frequent_class
 
     trivial = majority_class(result)
     most_frequent = trivial and {
-        "label": trivial.predicted.tolist()[0],
+        "label": most_frequent_class(result.labels)[0],
         "macro_f1": trivial.macro_f1,
         "accuracy": trivial.accuracy,
     }
@@ -161,7 +162,9 @@ def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
         "macro_f1": result.macro_f1,
         "std": result.std,
         "macro_f1_pooled": result.pooled_macro_f1,
+        **({"micro_f1": result.micro_f1} if result.several else {}),
         "accuracy": result.accuracy,
+        "calibration_error": result.reliability().expected_error,
         "folds": list(result.fold_scores),
         "most_frequent_class": most_frequent,
         "classes": [vars(score) for score in result.per_class()],
@@ -170,7 +173,7 @@ def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
 
 
 def _print(results: "dict[str, Evaluation]", kind: str) -> None:
-    from tfcr.evaluation import majority_class
+    from tfcr.evaluation import majority_class, most_frequent_class
 
     if len(results) == 1:
         result = next(iter(results.values()))
@@ -179,32 +182,42 @@ def _print(results: "dict[str, Evaluation]", kind: str) -> None:
         print()
     first = next(iter(results.values()))
     trivial = majority_class(first)
-    shown = results if trivial is None else {**results, f"(always {trivial.predicted.tolist()[0]})": trivial}
-    if len(first.fold_scores) == 1:
-        print_table(("", "macro-F1", "accuracy"), [(name, r.macro_f1, r.accuracy) for name, r in shown.items()])
-        return
-    names = (kind, "macro-F1, mean of folds", "std", "pooled", "accuracy")
-    rows_of = [(name, r.macro_f1, r.std, r.pooled_macro_f1, r.accuracy) for name, r in shown.items()]
-    print_table(names, rows_of)
+    always = f"(always {most_frequent_class(first.labels)[0]})"
+    shown = results if trivial is None else {**results, always: trivial}
+    columns: dict[str, Callable[[Evaluation], float]] = {"macro-F1": lambda result: result.macro_f1}
+    if len(first.fold_scores) > 1:
+        columns = {
+            "macro-F1, mean of folds": lambda result: result.macro_f1,
+            "std": lambda result: result.std,
+            "pooled": lambda result: result.pooled_macro_f1,
+        }
+    if first.several:
+        columns["micro-F1"] = lambda result: result.micro_f1
+    columns["accuracy"] = lambda result: result.accuracy
+    head = "" if len(first.fold_scores) == 1 else kind
+    print_table((head, *columns), [(name, *(column(r) for column in columns.values())) for name, r in shown.items()])
+    print()
+    print_table(
+        (head, "expected calibration error"), [(name, r.reliability().expected_error) for name, r in results.items()]
+    )
 
 
 def _write_predictions(path: str, corpus: "Corpus", results: "dict[str, Evaluation]") -> None:
     import polars as pl
 
     from tfcr.data.writers import Style, write_frame
+    from tfcr.predict_table import OUTPUT_SEPARATOR, label_columns
 
     rows = corpus.rows or list(range(1, len(corpus) + 1))
-    frames = [
-        pl.DataFrame(
-            {
-                "row": rows,
-                "scheme": [name] * len(rows),
-                "fold": (result.folds + 1).tolist(),
-                "label": result.labels.tolist(),
-                "predicted": result.predicted.tolist(),
-                "probability": result.probabilities.tolist(),
-            }
-        )
-        for name, result in results.items()
-    ]
-    write_frame(pl.concat(frames), path, "csv", Style(fixed=("probability",)))
+    frames = []
+    for name, result in results.items():
+        label, _ = label_columns(result.labels, result.confidences)
+        predicted, probability = label_columns(result.predicted, result.confidences)
+        frame = pl.DataFrame({"row": rows, "scheme": [name] * len(rows), "fold": (result.folds + 1).tolist()})
+        frames.append(frame.with_columns(label.alias("label"), predicted, probability))
+    style = Style(
+        fixed=("probability",),
+        lists=("label", "predicted", "probability") if corpus.several else (),
+        label_separator=corpus.label_separator or OUTPUT_SEPARATOR,
+    )
+    write_frame(pl.concat(frames), path, "csv", style)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tfcr.trained.explain import Explanation
 
 SHOWN_CLASSES = 3
+MOST_CLASSES = 8
+"""Columns of a text with several labels: all of its labels, as far as they fit a terminal."""
 
 
 def explain(
@@ -40,9 +42,12 @@ def explain(
 
 def _as_json(explanation: "Explanation") -> dict[str, Any]:
     classes = [str(label) for label in explanation.classes.tolist()]
+    limits = explanation.thresholds
+    thresholds = {} if limits is None else {"thresholds": dict(zip(classes, limits.tolist(), strict=True))}
     return {
         "label": explanation.label,
         "scores": dict(zip(classes, explanation.scores.tolist(), strict=True)),
+        **thresholds,
         "baseline": dict(zip(classes, explanation.baseline.tolist(), strict=True)),
         "words": [
             {
@@ -57,9 +62,17 @@ def _as_json(explanation: "Explanation") -> dict[str, Any]:
     }
 
 
+def _heading(explanation: "Explanation") -> str:
+    if explanation.thresholds is None:
+        return str(explanation.label)
+    return ", ".join(map(str, explanation.label)) or "no label: no score is above its threshold"
+
+
 def print_explanation(explanation: "Explanation", top: int) -> None:
     """Print the contributions of the words to the scores of the most likely classes."""
-    order = (-explanation.scores).argsort()[:SHOWN_CLASSES]
+    limits = explanation.thresholds
+    n_shown = SHOWN_CLASSES if limits is None else max(SHOWN_CLASSES, min(len(explanation.label), MOST_CLASSES))
+    order = (-explanation.margins).argsort()[:n_shown]
     labels = [str(explanation.classes.tolist()[number]) for number in order]
     shown = sorted(explanation.words, key=lambda word: -abs(word.contributions[order[0]]))[:top]
     shown.sort(key=lambda word: -word.contributions[order[0]])
@@ -69,7 +82,10 @@ def print_explanation(explanation: "Explanation", top: int) -> None:
         rows.append((f"({len(rest)} more words)", *(float(sum(w.contributions[n] for w in rest)) for n in order)))
     rows.append(("(no word)", *(float(explanation.baseline[n]) for n in order)))
     rows.append(("score", *(float(explanation.scores[n]) for n in order)))
-    print(f"{printable(str(explanation.label))}\n")
+    if limits is not None:
+        rows.append(("threshold", *(float(limits[n]) for n in order)))
+        rows.append(("assigned", *("yes" if explanation.margins[n] > 0 else "no" for n in order)))
+    print(f"{printable(_heading(explanation))}\n")
     print_table(("adds", *labels), rows)
     if explanation.unknown:
         print(f"\nnot known: {printable(', '.join(explanation.unknown[:20]))}")

@@ -102,6 +102,14 @@ class Reading:
             "--sheet", metavar="NAME", help="Sheet of an Excel workbook, by name or number.", show_default="the first"
         ),
     ] = None
+    label_separator: Annotated[
+        str | None,
+        input_option(
+            "--label-separator",
+            metavar="TEXT",
+            help="What separates several labels in one cell, such as ';'. JSON lines and Parquet have lists.",
+        ),
+    ] = None
     merge_labels: Annotated[
         bool,
         input_option(
@@ -126,16 +134,21 @@ class Reading:
     ] = None
 
     def corpus(
-        self, sources: list[str], training: Mapping[str, Any] | None = None, classes: Iterable[Any] = ()
+        self,
+        sources: list[str],
+        training: Mapping[str, Any] | None = None,
+        classes: Iterable[Any] = (),
+        *,
+        several: bool = False,
     ) -> "Corpus":
         """Read labelled texts, by default from the columns that a model was trained on, and report how.
 
-        `classes` are that model's: spellings that --merge-labels prefers.
+        `classes` are that model's: spellings that --merge-labels prefers. `several` is whether it gives several labels.
         """
         from tfcr.cli.output import note
         from tfcr.data import load_data
 
-        corpus = load_data(sources, self._options(training or {}, classes), self.path)
+        corpus = load_data(sources, self._options(training or {}, classes, several=several), self.path)
         for line in corpus.notes:
             note(line)
         return corpus
@@ -155,7 +168,9 @@ class Reading:
 
         return load_pieces(sources, self._options(training), self.path)
 
-    def _options(self, training: Mapping[str, Any], classes: Iterable[Any] = ()) -> "ReadOptions":
+    def _options(
+        self, training: Mapping[str, Any], classes: Iterable[Any] = (), *, several: bool = False
+    ) -> "ReadOptions":
         """Return the options; `training` may name the columns that a model was trained on."""
         from tfcr.data import ReadOptions
         from tfcr.errors import InputError
@@ -176,11 +191,14 @@ class Reading:
             columns=self.columns,
             label_files=tuple(self.labels_from or ()),
             sheet=self.sheet,
+            label_separator=self.label_separator,
             merge_labels=self.merge_labels,
             label_map=self.label_map,
             default_text=tuple(training.get("columns") or ()),
             default_label=training.get("label_column"),
             default_classes=tuple(classes),
+            default_separator=training.get("label_separator"),
+            several=several,
         )
 
 
@@ -337,6 +355,15 @@ class Training:
         str | None,
         model_option("--class-weight", metavar="balanced|none", help="Weight of classes.", show_default="balanced"),
     ] = None
+    decision: Annotated[
+        str | None,
+        model_option(
+            "--decision",
+            metavar="macro-f1|probability",
+            help="Pick labels by scores tuned for macro-F1, or the likeliest.",
+            show_default="macro-f1 if classes are balanced",
+        ),
+    ] = None
     min_count: Annotated[
         float, model_option("--min-count", metavar="N", help="Words that occur less often get weight 0.")
     ] = 1
@@ -403,6 +430,7 @@ class Training:
             "blocks": self.blocks,
             "cross_fit": self.cross_fit,
             "C": self.strength,
+            "decision": self.decision,
             "dimensions": self.dimensions,
         }
         parameters: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

@@ -10,6 +10,8 @@ from tfcr.errors import DataError, shown_names, unknown_name
 
 TEXT_NAMES = ("text", "body", "content", "message", "tweet", "comment", "review", "sentence", "document", "description")
 LABEL_NAMES = ("label", "class", "category", "target", "topic", "sentiment", "tag", "y")
+SEVERAL_NAMES = ("labels", "classes", "categories", "targets", "topics", "tags")
+"""Names of columns with several labels per row, which count if none of LABEL_NAMES is there."""
 ONE_TEXT_PER_LINE = "For a file with one text per line, give --format lines"
 
 
@@ -97,9 +99,12 @@ def _find(frame: pl.DataFrame, wanted: str, name: str, option: str) -> str:
 
 def _plain_label(frame: pl.DataFrame, text: Sequence[str], group: str | None, name: str) -> str:
     others = [column for column in frame.columns if column not in text and column != group]
-    named = [column for column in others if column.lower() in LABEL_NAMES]
-    if len(named) == 1:
-        return named[0]
+    for names in (LABEL_NAMES, SEVERAL_NAMES):
+        named = [column for column in others if column.lower() in names]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            break
     if not text and len(others) == 2:  # the shorter of two
         return min(others, key=lambda column: _mean_length(frame, column))
     if len(others) == 1:

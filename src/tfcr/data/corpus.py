@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,17 @@ from tfcr.data.labels import (
 )
 from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import READERS, read_label_lines, read_table
-from tfcr.errors import DataError
+from tfcr.data.several import (
+    FlatLabels,
+    as_tuples,
+    check_sets,
+    has_sets,
+    holds_lists,
+    list_cells,
+    rows_left,
+    split_cells,
+)
+from tfcr.errors import DataError, shown
 from tfcr.system.files import scratch_folder
 from tfcr.system.limits import is_pipe, is_there
 from tfcr.text.labels import by_label
@@ -40,7 +51,7 @@ class Corpus:
     Attributes
     ----------
     texts, labels
-        One label for each text.
+        One label for each text; or a tuple of labels for each, which may be empty.
     groups
         The group of each text, if a column gives it; a group stays in one fold.
     rows
@@ -49,6 +60,8 @@ class Corpus:
         Where they come from.
     columns, label_column
         The columns that text and label were taken from; those of the first file, if there are several.
+    label_separator
+        What separated several labels in a cell; None if each cell held one label, or a list.
     notes
         How the files were read and what was left out, one line each.
     """
@@ -60,10 +73,20 @@ class Corpus:
     name: str = ""
     columns: tuple[str, ...] = ()
     label_column: str | None = None
+    label_separator: str | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    @property
+    def several(self) -> bool:
+        """Whether a text may have several labels."""
+        return has_sets(self.labels[:1])
+
+    def class_sizes(self) -> Counter[Any]:
+        """Return how many texts each class has, in the order of first use."""
+        return Counter(FlatLabels.of(self.labels).labels)
 
     def take(self, numbers: Sequence[int]) -> "Corpus":
         """Return some of the texts, given by their positions."""
@@ -109,8 +132,9 @@ def corpus_of_files(paths: Sequence[str | Path], options: ReadOptions) -> Corpus
     ]
     typed = all(READERS[table.format].typed for table in tables)
     name = ", ".join(map(source_name, paths))
+    cells, separator = _with_several(tables, columns, cells, options, list(map(source_name, paths)))
     corpus = make_corpus([table.frame for table in tables], columns, name, cells=_of_one_type(cells), typed=typed)
-    corpus = with_label_options(corpus, options)
+    corpus = with_label_options(replace(corpus, label_separator=separator), options)
     return replace(corpus, notes=("\n".join(how), *corpus.notes, *_content_notes(corpus)))
 
 
@@ -118,16 +142,20 @@ def with_label_options(corpus: Corpus, options: ReadOptions) -> Corpus:
     """Return a corpus whose labels are mapped and merged as the user wants, with a note on each."""
     if options.label_map is not None:
         known = read_label_map(options.label_map)
-        labels, notes = map_labels(corpus.labels, known, any_spelling=options.merge_labels)
-        kept = [number for number, label in enumerate(labels) if label is not None]
-        if not kept:
+        flat = FlatLabels.of(corpus.labels)
+        mapped, notes = map_labels(flat.labels, known, any_spelling=options.merge_labels, several=corpus.several)
+        rows = flat.nest(mapped)
+        corpus = replace(corpus, labels=rows).take(rows_left(corpus.labels, rows))
+        flat = FlatLabels.of(corpus.labels)
+        if not flat.labels:
             raise DataError(f"{corpus.name}: the map of labels leaves out every row; expected one that keeps some")
-        labels = typed_labels([labels[number] for number in kept])
-        check_one_type(labels, corpus.name)
-        corpus = replace(corpus.take(kept), labels=labels, notes=(*corpus.notes, *notes))
+        typed = typed_labels(flat.labels)
+        check_one_type(typed, corpus.name)
+        corpus = replace(corpus, labels=flat.nest(typed), notes=(*corpus.notes, *notes))
     if options.merge_labels:
-        labels, notes = merge_spellings(corpus.labels, options.default_classes)
-        corpus = replace(corpus, labels=labels, notes=(*corpus.notes, *notes))
+        flat = FlatLabels.of(corpus.labels)
+        merged, notes = merge_spellings(flat.labels, options.default_classes)
+        corpus = replace(corpus, labels=flat.nest(merged), notes=(*corpus.notes, *notes))
     return corpus
 
 
@@ -205,17 +233,21 @@ def make_corpus(
     used = [row for row in range(len(texts)) if is_whole or (texts[row] is not None and labels[row] is not None)]
     if not used:
         raise DataError(f"{name}: no row has both a text and a label; is --text or --label the wrong column?")
-    united, notes = unite_types([labels[row] for row in used], name)
+    flat = FlatLabels.of([labels[row] for row in used])
+    if not flat.labels:
+        raise DataError(f"{name}: no row has a label; is --label the wrong column?")
+    united, notes = unite_types(flat.labels, name)
+    of_one_type = typed_labels(united, typed=typed)
+    check_one_type(of_one_type, name)
     corpus = Corpus(
         texts=[text for text, label in zip(texts, labels, strict=True) if text is not None and label is not None],
-        labels=typed_labels(united, typed=typed),
+        labels=flat.nest(of_one_type),
         groups=[groups[row] for row in used] if groups else None,
         rows=[row + 1 for row in used],
         name=name,
         columns=columns[0].text,
         label_column=columns[0].label,
     )
-    check_one_type(corpus.labels, name)
     return replace(corpus, notes=(*_row_notes(texts, labels), *notes))
 
 
@@ -226,16 +258,67 @@ def _is_missing(label: Any) -> bool:
 
 
 def _label_cells(table: Table, columns: Columns, file: Path, options: ReadOptions, name: str) -> list[Any]:
-    """Return the labels of a table, None where there is none; of JSON, each with its own type."""
+    """Return the labels of a table, None where there is none, tuples of lists; of JSON, each with its own type."""
     column = table.frame[str(columns.label)]
     exact = READERS[table.format].cells
     if exact is None or (column.dtype == pl.String and not column.str.contains(_AMBIGUOUS).any()):
-        return label_cells(column, name)
-    label_cells(column, name)  # refuses lists and objects
+        return list_cells(column, name) if holds_lists(column) else label_cells(column, name)
+    if not holds_lists(column):
+        label_cells(column, name)  # refuses objects
     cells = exact(DataFile(file, name), options, column.name)
     if len(cells) != len(column):
         raise DataError(f"{name} holds {len(column)} or {len(cells)} objects; expected one JSON object per line")
-    return cells
+    return as_tuples(cells)
+
+
+def _with_several(
+    tables: Sequence[Table],
+    columns: Sequence[Columns],
+    cells: Sequence[list[Any]],
+    options: ReadOptions,
+    names: Sequence[str],
+) -> tuple[list[list[Any]], str | None]:
+    """Return the labels of all files as tuples if a file has several per row, and what separates them in a cell.
+
+    A separator that the user gives must occur; that of a model's training data need not.
+    """
+    formats = [READERS[table.format] for table in tables]
+    given = options.label_separator
+    lists = [has_sets(of_file) for of_file in cells]
+    for name, reader, is_list in zip(names, formats, lists, strict=True):
+        if given and (is_list or reader.label_separator):
+            how = "lists of labels" if is_list else "a mark before each label"
+            raise DataError(f"{name}: found --label-separator {given!r}, and {how}; leave it out")
+    separators = [reader.label_separator or given or options.default_separator for reader in formats]
+    found = [
+        separator is not None and any(separator in cell for cell in of_file if isinstance(cell, str))
+        for separator, of_file in zip(separators, cells, strict=True)
+    ]
+    if given and not any(found):
+        example = next((cell for of_file in cells for cell in of_file if cell is not None), None)
+        raise DataError(
+            f"{', '.join(names)}: the label separator {given!r} never occurs in the column {columns[0].label!r}, which "
+            f"holds such as {shown(example)}; give what separates its labels, or leave it out if each row has one"
+        )
+    marked = any(
+        is_found and reader.label_separator is not None for is_found, reader in zip(found, formats, strict=True)
+    )
+    if not (given or marked or any(lists) or (options.several and any(separators))):
+        return list(cells), None
+    sets = [
+        _sets_of_file(of_file, separator, typed=reader.typed)
+        for of_file, separator, reader in zip(cells, separators, formats, strict=True)
+    ]
+    for of_file, name in zip(sets, names, strict=True):
+        check_sets(of_file, name)
+    return sets, next((separator for separator in separators if separator), None)
+
+
+def _sets_of_file(cells: list[Any], separator: str | None, *, typed: bool) -> list[Any]:
+    """Return each cell as a tuple. An empty cell means no label where cells have no types, else that it is missing."""
+    if separator and not has_sets(cells):
+        return split_cells(cells, separator, empty=None if typed else ())
+    return [cell if cell is None or isinstance(cell, tuple) else (cell,) for cell in cells]
 
 
 _AMBIGUOUS = r"^\s*[-+\d{\[]|^\s*(true|false|null|NaN|-?Infinity)\s*$|[\x00\ufffd]"
@@ -244,10 +327,15 @@ _AMBIGUOUS = r"^\s*[-+\d{\[]|^\s*(true|false|null|NaN|-?Infinity)\s*$|[\x00\ufff
 
 def _of_one_type(cells: Sequence[list[Any]]) -> list[Any]:
     """Return the labels of all files; as text if one file has text and another has numbers."""
-    kinds = {frozenset(set(map(type, of_file)) - {type(None)}) for of_file in cells}
+    known = [[cell for cell in of_file if cell is not None] for of_file in cells]
+    kinds = {frozenset(map(type, FlatLabels.of(of_file).labels)) for of_file in known}
     if len(kinds) > 1 and any(str in kind for kind in kinds):
-        return [written_label(cell) for of_file in cells for cell in of_file]
+        return [_written(cell) for of_file in cells for cell in of_file]
     return [cell for of_file in cells for cell in of_file]
+
+
+def _written(cell: Any) -> Any:
+    return tuple(map(written_label, cell)) if isinstance(cell, tuple) else written_label(cell)
 
 
 def _groups(frames: Sequence[pl.DataFrame], columns: Sequence[Columns], name: str) -> list[Any]:
@@ -279,4 +367,8 @@ def _content_notes(corpus: Corpus) -> list[str]:
     repeats = len(corpus) - len(set(zip(corpus.texts, map(str, corpus.labels), strict=True)))
     if repeats:
         notes.append(f"{repeats} rows repeat the text and label of another; each is kept")
-    return [*notes, *label_notes(corpus.labels)]
+    if corpus.several:
+        sizes = list(map(len, corpus.labels))
+        without = f"; {sizes.count(0)} have none, and count as documents of no class" if 0 in sizes else ""
+        notes.append(f"several labels per row, {sum(sizes) / len(sizes):.2f} in the mean{without}")
+    return [*notes, *label_notes(FlatLabels.of(corpus.labels).labels, several=corpus.several)]

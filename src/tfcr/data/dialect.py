@@ -4,10 +4,11 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from tfcr.data.columns import column_numbers
@@ -102,10 +103,13 @@ def told_otherwise(dialect: Dialect, *, encoding: str | None, separator: str | N
 
 def guard_formulas(cells: pl.Series) -> pl.Series:
     """Put an apostrophe before cells that a spreadsheet would take for formulas."""
-    if not cells.str.contains(FORMULA).any():  # the usual case
+    begins_like_one = cells.str.contains(FORMULA).fill_null(value=False)
+    if not begins_like_one.any():  # the usual case
         return cells
-    is_formula = cells.str.contains(FORMULA) & ~cells.str.contains(NUMBER)
-    return ("'" + cells).zip_with(is_formula.fill_null(value=False), cells).alias(cells.name)
+    places = np.flatnonzero(begins_like_one.to_numpy())
+    found = cells.gather(places)
+    is_formula = ~found.str.contains(NUMBER).to_numpy()
+    return cells.clone().scatter(places[is_formula], "'" + found.filter(is_formula))
 
 
 def guarded(text: str) -> str:
@@ -119,8 +123,10 @@ def guarded(text: str) -> str:
     return f"'{text}" if re.search(FORMULA, text) and not re.search(NUMBER, text) else text
 
 
-def delimited_rows(frame: pl.DataFrame, dialect: Dialect, *, guard: bool, header: bool) -> str:
-    """Return a table of text as rows, with the names of its columns first if `header`.
+def delimited_rows(
+    frame: pl.DataFrame, dialect: Dialect, *, guard: bool, header: bool, plain: Collection[str] = ()
+) -> bytes:
+    """Return a table of text as rows in UTF-8, with the names of its columns first if `header`.
 
     Parameters
     ----------
@@ -132,19 +138,30 @@ def delimited_rows(frame: pl.DataFrame, dialect: Dialect, *, guard: bool, header
         Whether cells that begin like a formula get an apostrophe.
     header
         Whether to write the names of the columns.
+    plain
+        Columns of numbers that are not negative, which need no guard.
     """
-    numbers = column_numbers(frame.width)  # a column named "*" or "^a.*$" would mean several to polars
-    rows = pl.DataFrame(frame.get_columns(), schema=numbers)
+    rows = b""
     if header:
-        rows = pl.concat([pl.DataFrame([frame.columns], schema=rows.schema, orient="row"), rows])
+        names = pl.DataFrame([frame.columns], schema=dict.fromkeys(frame.columns, pl.String), orient="row")
+        rows = delimited_rows(names, dialect, guard=guard, header=False)
+    numbers = column_numbers(frame.width)  # a column named "*" or "^a.*$" would mean several to polars
+    bare = pl.DataFrame(frame.get_columns(), schema=numbers)
     if dialect.quoting == "none":
-        _check_bare(rows, dialect)
+        _check_bare(bare, dialect)
     if guard:
-        rows = pl.DataFrame([guard_formulas(column) for column in rows.iter_columns()])
+        cells = zip(frame.columns, bare.iter_columns(), strict=True)
+        bare = pl.DataFrame([column if name in plain else guard_formulas(column) for name, column in cells])
     quotes = QUOTINGS[dialect.quoting]
-    return rows.select(quotes.prepare(pl.col(number), dialect.separator).alias(number) for number in numbers).write_csv(
-        separator=dialect.separator, line_terminator=dialect.line_end, quote_style=quotes.style, include_header=False
+    buffer = io.BytesIO()
+    bare.select(quotes.prepare(pl.col(number), dialect.separator).alias(number) for number in numbers).write_csv(
+        buffer,
+        separator=dialect.separator,
+        line_terminator=dialect.line_end,
+        quote_style=quotes.style,
+        include_header=False,
     )
+    return rows + buffer.getvalue()
 
 
 def _check_bare(frame: pl.DataFrame, dialect: Dialect) -> None:

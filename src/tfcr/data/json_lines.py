@@ -62,7 +62,7 @@ def _is_list(file: DataFile, encoding: Encoding) -> bool:
 
 def _json_pieces(file: DataFile, encoding: Encoding, *, is_list: bool) -> Iterator[Piece]:
     """Yield pieces that are not blank; a list is never cut."""
-    for piece in text_pieces(file, encoding.name, (lambda content: 0) if is_list else line_end):
+    for piece in text_pieces(file, encoding.name, (lambda content: 0) if is_list else line_end, typed=True):
         if piece.content.strip():
             yield piece
 

@@ -65,8 +65,8 @@ def label_cells(column: pl.Series, where: str) -> list[Any]:
             return cells(column)
     example = next((cell for cell in column.to_list() if cell is not None), None)
     raise DataError(
-        f"{where}: the column {column.name!r} holds {_what(example)}, such as {_short(example)}; expected one label "
-        "per row, as text or a number: give another column with --label NAME"
+        f"{where}: the column {column.name!r} holds {_what(example)}, such as {_short(example)}; expected labels as "
+        "text or numbers: give another column with --label NAME"
     )
 
 
@@ -230,11 +230,12 @@ def read_label_map(source: str | Path | Mapping[Any, Any]) -> dict[str, str]:
 
 
 def map_labels(
-    labels: Sequence[Any], known: Mapping[str, str], *, any_spelling: bool = False
+    labels: Sequence[Any], known: Mapping[str, str], *, any_spelling: bool = False, several: bool = False
 ) -> tuple[list[Any], list[str]]:
     """Return the labels that a map makes of these, None for those that it leaves out, and notes.
 
     Labels that the map does not name are kept. With `any_spelling`, it also names those that it spells otherwise.
+    `several` is whether a row may have several of them.
     """
     written = [_written(label) for label in labels]
     named = list(known)
@@ -250,7 +251,7 @@ def map_labels(
     changed = sum(old != new for old, new in zip(written, mapped, strict=True) if new is not None)
     dropped = mapped.count(None)
     notes = [f"{changed} labels are replaced as the map says"] if changed else []
-    notes += [f"{dropped} rows are left out, as the map says"] if dropped else []
+    notes += [f"{dropped} {'labels' if several else 'rows'} are left out, as the map says"] if dropped else []
     form = spelling_key if any_spelling else str
     occurring = set(map(form, set(written)))
     unused = [label for label in named[1:] if form(label) not in occurring]  # the first may be a header
@@ -281,8 +282,11 @@ def _written(label: Any) -> str:
 # what a user should know ---------------------------------------------------------------------------------------------
 
 
-def label_notes(labels: Sequence[Any]) -> list[str]:
-    """Return what may be wrong with labels, one line each: spellings, several labels in a cell, numbers."""
+def label_notes(labels: Sequence[Any], *, several: bool = False) -> list[str]:
+    """Return what may be wrong with labels, one line each: spellings, several labels in a cell, numbers.
+
+    `several` is whether cells were read as several labels already.
+    """
     notes = []
     once = distinct(labels)
     if found := spellings(labels):
@@ -290,11 +294,11 @@ def label_notes(labels: Sequence[Any]) -> list[str]:
             "labels that differ in case, blanks or Unicode form only, each a class of its own: "
             f"{_listed(found)} (--merge-labels makes them one)"
         )
-    if several := several_labels(labels):
-        shown = ", ".join(f"{label!r} ({size})" for label, size in several.most_common(SHOWN))
+    if not several and (joined := several_labels(labels)):
+        shown = ", ".join(f"{label!r} ({size})" for label, size in joined.most_common(SHOWN))
         notes.append(
-            f"{several.total()} rows have what looks like several labels, {shown}; each such combination is a class of "
-            "its own (--label-map FILE can map it to one label)"
+            f"{joined.total()} rows have what looks like several labels, {shown}; each such combination is a class of "
+            "its own (--label-separator reads them as several labels, --label-map FILE can map each to one)"
         )
     if all(isinstance(label, int | float) and not isinstance(label, bool) for label in once):
         values = sorted(set(once))

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from tfcr.errors import InputError
 from tfcr.system.parameters import whole
 
 COLUMNS = whole("columns", 1, 10_000).or_none("to take them from the first row")
@@ -38,6 +39,8 @@ class ReadOptions:
         Files with one label per line, one for each file of texts.
     sheet
         Sheet of an Excel workbook, by name or by number from 1; the first if None.
+    label_separator
+        What separates several labels in one cell; None: each cell is one label, unless the format has lists.
     merge_labels
         Whether labels that differ in case, blanks or Unicode form only become one: the most frequent spelling.
     label_map
@@ -47,6 +50,10 @@ class ReadOptions:
         Columns for text and label if none are given: those that a model was trained on. The label's may be absent.
     default_classes
         The classes of that model: spellings that `merge_labels` prefers.
+    default_separator
+        The label separator of the file that it was trained on.
+    several
+        Whether it gives several labels: then a row with one label has a list of one where the format has lists.
     """
 
     text: tuple[str, ...] = ()
@@ -60,15 +67,20 @@ class ReadOptions:
     columns: int | None = None
     label_files: tuple[str, ...] = ()
     sheet: str | None = None
+    label_separator: str | None = None
     merge_labels: bool = False
     label_map: str | Path | Mapping[Any, Any] | None = None
     default_text: tuple[str, ...] = ()
     default_label: str | None = None
     default_classes: tuple[Any, ...] = ()
+    default_separator: str | None = None
+    several: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a number of columns that polars would abort the process for."""
+        """Refuse a number of columns that polars would abort the process for, and a separator that is nowhere."""
         COLUMNS.check(self.columns)
+        if self.label_separator == "":
+            raise InputError("found an empty label separator; expected what stands between labels, such as ';'")
 
 
 @dataclass(frozen=True)

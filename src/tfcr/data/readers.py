@@ -38,7 +38,7 @@ from tfcr.errors import DataError, MissingExtraError, in_one_line, look_up, unkn
 from tfcr.system.archives import Member, members, tar_members
 from tfcr.system.limits import in_words, is_packed, kind_of, limit
 
-LABEL_MARK = "__label__"
+LABEL_MARK, BETWEEN_MARKS = "__label__", " "
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 """What a workbook with a password names its content."""
 _DATE, _TIME = r"^(\d{4}-\d\d-\d\d) 00:00:00$", r"^1899-12-31 (\d\d:\d\d:\d\d)$"
@@ -66,6 +66,8 @@ class Reader:
         Whether cells have types: 1 is another label than "1".
     cells
         Returns one column with the type that each cell has in the file, where a table would unite them.
+    label_separator
+        What the reader puts between several labels of a row; none of them contains it.
     """
 
     what: str
@@ -75,6 +77,7 @@ class Reader:
     is_text: bool = True
     typed: bool = False
     cells: Callable[[DataFile, ReadOptions, str], list[Any]] | None = None
+    label_separator: str | None = None
 
 
 def read_table(path: Path, options: ReadOptions, name: str = "") -> Table:
@@ -193,16 +196,14 @@ def detect_format(file: DataFile, options: ReadOptions) -> str:
 
 
 def _read_fasttext(file: DataFile, options: ReadOptions) -> Iterator[Table]:
-    """Read lines of the form ``__label__x the text``."""
+    """Read lines of the form ``__label__x the text``, or ``__label__x __label__y the text``."""
     encoding = encoding_of(file, options)
     for piece in text_pieces(file, encoding.name):
         labels, texts = [], []
-        for number, line in enumerate(bare_lines([piece.content.decode()]), start=piece.lines_before + 1):
+        for line in bare_lines([piece.content.decode()]):
             words = line.split(" ")
-            marked = [word for word in words if word.startswith(LABEL_MARK)]
-            if len(marked) > 1:
-                raise DataError(f"{file.name}, line {number}: found {len(marked)} labels; expected one")
-            labels.append(marked[0].removeprefix(LABEL_MARK) if marked else None)
+            marked = [word.removeprefix(LABEL_MARK) for word in words if word.startswith(LABEL_MARK)]
+            labels.append(BETWEEN_MARKS.join(marked) if marked else None)
             texts.append(" ".join(word for word in words if not word.startswith(LABEL_MARK)))
         yield Table(_labelled(labels, texts), piece.described(f"{LABEL_MARK} lines", encoding))
 
@@ -352,7 +353,7 @@ READERS: dict[str, Reader] = {
     ),
     "tsv": Reader("the same, separated by tabs", partial(read_delimited, separator="\t"), (".tsv", ".tab")),
     "jsonl": Reader(
-        "one JSON object per line, or a JSON list of objects; labels keep their type",
+        "one JSON object per line, or a JSON list of objects; labels keep their type, and a list holds several",
         read_jsonl,
         (".jsonl", ".ndjson", ".json"),
         lambda head: head.lstrip().startswith(b"{"),
@@ -360,7 +361,7 @@ READERS: dict[str, Reader] = {
         cells=json_cells,
     ),
     "parquet": Reader(
-        "Parquet; labels keep their type",
+        "Parquet; labels keep their type, and a list holds several",
         _read_parquet,
         (".parquet", ".pq"),
         lambda head: head.startswith(b"PAR1"),
@@ -375,9 +376,11 @@ READERS: dict[str, Reader] = {
         is_text=False,
     ),
     "fasttext": Reader(
-        f"lines of the form `{LABEL_MARK}x the text`, as fastText reads them; one label per line",
+        f"lines of the form `{LABEL_MARK}x the text`, as fastText reads them; several labels as `{LABEL_MARK}x "
+        f"{LABEL_MARK}y the text`",
         _read_fasttext,
         begins=lambda head: LABEL_MARK.encode() in head.split(b"\n", 1)[0],
+        label_separator=BETWEEN_MARKS,
     ),
     "lines": Reader("one text per line, with labels in another file, or without", _read_lines),
     "folder": Reader(

@@ -11,9 +11,9 @@ from tfcr.data.columns import Columns, choose_columns, joined_text
 from tfcr.data.corpus import STANDARD_INPUT, Corpus, corpus_of_files, is_stream, opened, with_label_options
 from tfcr.data.encoding import source_name
 from tfcr.data.options import ReadOptions, Table
-from tfcr.data.readers import table_pieces
+from tfcr.data.readers import READERS, table_pieces
 from tfcr.errors import DataError, InputError
-from tfcr.system.limits import is_there
+from tfcr.system.limits import is_file, is_folder, is_there
 
 
 def load_dataset(name: str, path: str | Path | None) -> Corpus:
@@ -37,7 +37,13 @@ def load_data(sources: Sequence[str], options: ReadOptions | None = None, path: 
     """
     name, files = resolve_sources(sources, path)
     options = options or ReadOptions()
-    return with_label_options(load_dataset(name, path), options) if name else corpus_of_files(files, options)
+    if not name:
+        return corpus_of_files(files, options)
+    if options.label_separator:
+        raise InputError(
+            f"found --label-separator with the dataset {name!r}, whose documents have one label each; leave it out"
+        )
+    return with_label_options(load_dataset(name, path), options)
 
 
 def load_pieces(
@@ -45,8 +51,8 @@ def load_pieces(
 ) -> Generator[tuple[Table, Columns]]:
     """Yield tables with the columns that hold the text, in constant memory; labels need not be there.
 
-    All tables have the same columns: those that any of the files begins with, empty where a file lacks them. So several
-    files are opened once more, for their columns.
+    A folder with data files stands for these. All tables have the same columns: those that any of the files begins
+    with, empty where a file lacks them. So several files are opened once more, for their columns.
 
     Parameters
     ----------
@@ -59,6 +65,7 @@ def load_pieces(
         frame = pl.DataFrame({"text": corpus.texts, "label": corpus.labels})
         yield Table(frame, _described(corpus)), Columns(("text",))
         return
+    files = files_in_folders(files)
     names = _columns_of_all(files, options) if len(files) > 1 else None
     for table, columns in _pieces_of_files(files, options):
         yield (table if names is None else replace(table, frame=_with_columns(table.frame, names))), columns
@@ -131,6 +138,24 @@ def _files(source: str) -> list[str]:
             f"{source} {what}; expected a data file, a folder, a glob, a dataset's name (tfcr datasets list), or - for "
             "standard input"
         )
+    return found
+
+
+def files_in_folders(files: Sequence[str]) -> list[str]:
+    """Return files, and for a folder the data files in it, by their names; one without any has a folder per class."""
+    endings = tuple(
+        ending + packed
+        for reader in READERS.values()
+        for ending in reader.endings
+        for packed in ("", ".gz", ".bz2")
+        if ending != "/"
+    )
+    found: list[str] = []
+    for file in files:
+        path = Path(file)
+        inside = sorted(path.iterdir()) if file != STANDARD_INPUT and is_folder(path) else []
+        names = [str(one) for one in inside if is_file(one) and one.name.lower().endswith(endings)]
+        found += [name for name in names if not Path(name).name.startswith(".")] or [file]
     return found
 
 

@@ -10,6 +10,8 @@ from tfcr.errors import DataError
 
 PIECE_BYTES = 1 << 26
 """About how much of a file is parsed at once."""
+UNTYPED_BYTES = 1 << 22
+"""The same where cells have no types: it is as well parsed in smaller pieces, so that other work can begin."""
 PARQUET_ROWS = 100_000
 """At most how many rows of a Parquet file are read at once."""
 MOST_ROW_BYTES = 1 << 28
@@ -50,10 +52,18 @@ def row_end(separator: str, *, quoting: bool) -> Cut:
     return cut
 
 
-def text_pieces(file: DataFile, encoding: str, cut: Cut = line_end) -> Iterator[Piece]:
-    """Yield a text file piece by piece, in constant memory; a file of blank lines is refused."""
+def text_pieces(file: DataFile, encoding: str, cut: Cut = line_end, *, typed: bool = False) -> Iterator[Piece]:
+    """Yield a text file piece by piece, in constant memory; a file of blank lines is refused.
+
+    Parameters
+    ----------
+    file, encoding, cut
+        The file, its encoding, and where a piece may end.
+    typed
+        Whether its cells have types.
+    """
     lines, held, is_blank = 0, None, True
-    for content in whole_rows(file, encoding, cut):
+    for content in whole_rows(file, encoding, cut, PIECE_BYTES if typed else min(PIECE_BYTES, UNTYPED_BYTES)):
         if held is not None:
             yield Piece(*held, is_last=False)
         held = content, lines

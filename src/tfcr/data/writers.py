@@ -1,9 +1,11 @@
 """Tables to files, written completely or not at all, or to standard output; large ones piece by piece.
 
-To add a format, write a generator that yields a function to add a table, and add a row to WRITERS.
+To add a format, write a generator that yields a function to add a table, and add a row to WRITERS. If rows can be
+appended to a file, write a class like `JsonRows` instead: then a killed run can be resumed in the middle of a file.
 """
 
 import codecs
+import io
 import math
 import re
 import sys
@@ -11,8 +13,9 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import polars as pl
 
@@ -44,12 +47,30 @@ class Style:
         Columns of numbers that are rounded to DIGITS digits after the point.
     numbers
         Whether text that is a number becomes a number in a workbook: right where cells have no types.
+    lists, label_separator
+        Columns of lists, and what joins them in formats that hold none.
     """
 
     dialect: Dialect | None = None
     guard: bool = True
     fixed: tuple[str, ...] = ()
     numbers: bool = True
+    lists: tuple[str, ...] = ()
+    label_separator: str = ";"
+
+
+class Rows(Protocol):
+    """Turns tables into bytes that are appended to those before.
+
+    `state` is what the bytes to come depend on, as JSON: given to a new one, it goes on from there.
+    """
+
+    @property
+    def state(self) -> Any:
+        """What the next bytes depend on."""
+
+    def __call__(self, frame: pl.DataFrame) -> bytes:
+        """Return the rows of a table; a header comes before the first."""
 
 
 @dataclass(frozen=True)
@@ -66,32 +87,67 @@ class Writer:
         Between columns, if it is delimited text.
     check
         Raises MissingExtraError if the format cannot be written on this machine.
+    rows
+        Makes `Rows` from a Style and a state, if rows can be appended to a file.
+    holds_lists
+        Whether a cell can be a list.
     """
 
     what: str
     write_to: Callable[[IO[bytes], Style], Iterator[Write]]
     separator: str | None = None
     check: Callable[[], object] = lambda: None
+    rows: Callable[[Style, Any], Rows] | None = None
+    holds_lists: bool = False
 
 
-def _write_delimited(file: IO[bytes], style: Style) -> Iterator[Write]:
-    names: list[str] = []
-    dialect = style.dialect or Dialect()
-    encoder = codecs.getincrementalencoder(dialect.encoding)()
+class DelimitedRows:
+    """Rows of delimited text; their state is the columns, and what the encoder remembers, such as a byte order mark."""
 
-    def write(frame: pl.DataFrame) -> None:
-        is_first = not names
-        ordered = _ordered(frame, names)
-        rows = delimited_rows(_as_text(ordered, style), dialect, guard=style.guard, header=is_first)
+    def __init__(self, style: Style, state: Any = None) -> None:
+        self._style, self._dialect = style, style.dialect or Dialect()
+        self._names: list[str] = []
+        self._encoder = codecs.getincrementalencoder(self._dialect.encoding)()
+        if state is not None:
+            self._names = [str(name) for name in state[0]]
+            self._encoder.setstate(int(state[1]))
+
+    @property
+    def state(self) -> list[Any]:
+        """The names of the columns, and the state of the encoder."""
+        return [list(self._names), self._encoder.getstate()]
+
+    def __call__(self, frame: pl.DataFrame) -> bytes:
+        """Return the rows of a table, after a header if they are the first."""
+        is_first = not self._names
+        ordered = _ordered(frame, self._names)
+        style = self._style
+        plain = tuple(name for name in style.fixed if name not in style.lists)
+        rows = delimited_rows(_as_text(ordered, style), self._dialect, guard=style.guard, header=is_first, plain=plain)
+        if codecs.lookup(self._dialect.encoding).name == "utf-8":
+            return rows
         try:
-            file.write(encoder.encode(rows))
+            return self._encoder.encode(rows.decode())
         except UnicodeEncodeError as error:
             raise DataError(
-                f"cannot write {error.object[error.start]!r} in {dialect.encoding}, the encoding of the input; give "
-                "--output-encoding utf-8"
+                f"cannot write {error.object[error.start]!r} in {self._dialect.encoding}, the encoding of the input; "
+                "give --output-encoding utf-8"
             ) from None
 
-    yield write
+
+class JsonRows:
+    """Rows as JSON lines; they depend on none before."""
+
+    state: Any = None
+
+    def __init__(self, style: Style, state: Any = None) -> None:
+        pass
+
+    def __call__(self, frame: pl.DataFrame) -> bytes:
+        """Return a line for each row."""
+        buffer = io.BytesIO()
+        frame.write_ndjson(buffer)
+        return buffer.getvalue()
 
 
 def _ordered(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
@@ -110,7 +166,8 @@ def _ordered(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 def _as_text(frame: pl.DataFrame, style: Style) -> pl.DataFrame:
     """Return all cells as text."""
     _check_flat(frame)
-    fixed = [pl.col(name).cast(pl.Decimal(18, DIGITS)) for name in style.fixed if name in frame.columns]
+    numbers = [name for name in style.fixed if name in frame.columns and name not in style.lists]
+    fixed = [pl.col(name).cast(pl.Decimal(18, DIGITS)) for name in numbers]
     return frame.with_columns(fixed).cast(pl.String)
 
 
@@ -123,8 +180,13 @@ def _check_flat(frame: pl.DataFrame) -> None:
             )
 
 
-def _write_json_lines(file: IO[bytes], style: Style) -> Iterator[Write]:
-    yield lambda frame: frame.write_ndjson(file)
+def _write_rows(make: Callable[[Style, Any], Rows], file: IO[bytes], style: Style) -> Iterator[Write]:
+    rows = make(style, None)
+
+    def write(frame: pl.DataFrame) -> None:
+        file.write(rows(frame))
+
+    yield write
 
 
 def _write_parquet(file: IO[bytes], style: Style) -> Iterator[Write]:
@@ -241,10 +303,15 @@ def _is_exact(text: str) -> bool:
 
 
 WRITERS: dict[str, Writer] = {
-    "csv": Writer("comma-separated values, or with the separator of the input", _write_delimited, ","),
-    "tsv": Writer("tab-separated values", _write_delimited, "\t"),
-    "jsonl": Writer("one JSON object per line", _write_json_lines),
-    "parquet": Writer("Parquet", _write_parquet),
+    "csv": Writer(
+        "comma-separated values, or with the separator of the input",
+        partial(_write_rows, DelimitedRows),
+        ",",
+        rows=DelimitedRows,
+    ),
+    "tsv": Writer("tab-separated values", partial(_write_rows, DelimitedRows), "\t", rows=DelimitedRows),
+    "jsonl": Writer("one JSON object per line", partial(_write_rows, JsonRows), rows=JsonRows, holds_lists=True),
+    "parquet": Writer("Parquet", _write_parquet, holds_lists=True),
     "xlsx": Writer("an Excel workbook (`pip install 'tfcr[excel]'`)", _write_xlsx, check=_import_xlsxwriter),
 }
 
@@ -265,7 +332,7 @@ def style_like(table: Table, path: str | None, *, json: bool = False) -> tuple[s
         Whether standard output is to be JSON lines.
     """
     of_input = table.format if table.format in ("csv", "tsv", "jsonl") else "csv"
-    name = _format_of(path) if path is not None else "jsonl" if json else of_input
+    name = format_of(path) if path is not None else "jsonl" if json else of_input
     separator = look_up(WRITERS, name, "format to write").separator
     numbers = table.format not in READERS or not READERS[table.format].typed
     if separator is None:
@@ -275,7 +342,8 @@ def style_like(table: Table, path: str | None, *, json: bool = False) -> tuple[s
     return name, Style(dialect, numbers=numbers)
 
 
-def _format_of(path: str) -> str:
+def format_of(path: str) -> str:
+    """Return the format that the ending of a file means."""
     return Path(path).suffix.removeprefix(".")
 
 
@@ -283,12 +351,12 @@ def check_target(path: str | None) -> None:
     """Refuse a file that cannot be written, before any long work."""
     if path is None:
         return
-    if not _format_of(path):
+    if not format_of(path):
         raise DataError(
             f"found {path} as the file to write, which has no ending; expected one of .{', .'.join(WRITERS)}. predict "
             "without -o writes to standard output"
         )
-    look_up(WRITERS, _format_of(path), "format to write").check()
+    look_up(WRITERS, format_of(path), "format to write").check()
     if not is_folder(Path(path).parent):
         raise DataError(f"the folder {Path(path).parent} does not exist; make it first: mkdir -p {Path(path).parent}")
 
@@ -306,21 +374,33 @@ def frame_writer(path: str | None, default: str, style: Style | None = None) -> 
     style
         How to write it; by default as the format is usually written.
     """
-    name = default if path is None else _format_of(path)
+    name = default if path is None else format_of(path)
     writer = look_up(WRITERS, name, "format to write")
-    style = style or Style()
-    if writer.separator is not None and style.dialect is None:
-        style = replace(style, dialect=Dialect(writer.separator))
-    try:
+    style = complete_style(style or Style(), writer)
+    with named_errors(path):
         if path is None:
             if sys.stdout is None:
                 raise DataError("standard output is closed; give a file: -o FILE")
             with contextmanager(writer.write_to)(sys.stdout.buffer, style) as write:
-                yield lambda frame: write(_rounded(frame, style))
+                yield lambda frame: write(as_held(frame, writer, style))
             sys.stdout.buffer.flush()
             return
         with written_beside(Path(path)) as file, contextmanager(writer.write_to)(file, style) as write:
-            yield lambda frame: write(_rounded(frame, style))
+            yield lambda frame: write(as_held(frame, writer, style))
+
+
+def complete_style(style: Style, writer: Writer) -> Style:
+    """Return a style with the dialect of a format, if it has none."""
+    if writer.separator is not None and style.dialect is None:
+        return replace(style, dialect=Dialect(writer.separator))
+    return style
+
+
+@contextmanager
+def named_errors(path: str | None) -> Iterator[None]:
+    """Make DataError or OSError of what polars raises while it writes."""
+    try:
+        yield
     except pl.exceptions.PolarsError as error:
         if "(os error " in str(error):  # a full disk, which polars calls a damaged file
             raise OSError(f"{path or 'standard output'}: {str(error).splitlines()[0]}") from error
@@ -328,8 +408,26 @@ def frame_writer(path: str | None, default: str, style: Style | None = None) -> 
         raise DataError(f"cannot write such a table: {reason}; JSON lines hold anything: -o FILE.jsonl") from error
 
 
-def _rounded(frame: pl.DataFrame, style: Style) -> pl.DataFrame:
-    return frame.with_columns(frame[name].round(DIGITS) for name in style.fixed if name in frame.columns)
+def as_held(frame: pl.DataFrame, writer: Writer, style: Style) -> pl.DataFrame:
+    """Return a table with rounded numbers, and with lists as the format holds them: joined if it holds none."""
+    for name in style.fixed:
+        if name in frame.columns:
+            is_list = frame.schema[name] == pl.List
+            rounded = _rounded_lists(frame[name]).cast(pl.List(pl.Float64)) if is_list else frame[name].round(DIGITS)
+            frame = frame.with_columns(rounded)
+    if writer.holds_lists:
+        return frame
+    return frame.with_columns(_joined(frame[name], style) for name in style.lists)
+
+
+def _joined(column: pl.Series, style: Style) -> pl.Series:
+    """Return lists as text, with the separator between; a row without a list stays empty."""
+    cells = _rounded_lists(column) if column.name in style.fixed else column
+    return cells.cast(pl.List(pl.String)).list.join(style.label_separator)
+
+
+def _rounded_lists(column: pl.Series) -> pl.Series:
+    return column.cast(pl.List(pl.Decimal(18, DIGITS)))
 
 
 def write_frame(frame: pl.DataFrame, path: str | None, default: str, style: Style | None = None) -> None:

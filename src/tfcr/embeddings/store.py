@@ -21,7 +21,7 @@ from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN, PRETRAINED, find_pretrai
 from tfcr.embeddings.word2vec import train_word2vec
 from tfcr.errors import EmbeddingsError, InputError, in_one_line, look_up, unknown_name
 from tfcr.system.limits import is_there, kind_of
-from tfcr.system.packed_strings import encode_words
+from tfcr.system.packed_strings import encode_words, find_packed
 from tfcr.system.progress import Progress
 from tfcr.text.class_counts import ClassCounts
 from tfcr.text.documents import check_texts
@@ -29,7 +29,7 @@ from tfcr.text.pieces import SEGMENTATIONS, Pieces
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
 MANY_WORDS = 500_000
-"""From this many words on, `rows` scans their bytes instead of building a dict, which saves memory and time."""
+"""From this many words on, `rows` scans their bytes by compiled code."""
 
 
 @dataclass(frozen=True)
@@ -237,14 +237,20 @@ class Embeddings:
                 f"{self.name} is a table of sub-words, where a word has several rows; use of_words, has_vector or "
                 "pieces"
             )
-        if len(self) < MANY_WORDS or "_row_of" in self.__dict__:
+        if "_row_of" in self.__dict__:
             return np.array([self._row_of.get(word, -1) for word in words], np.int64)
         asked = list(words)
         if asked != self._last_rows[0]:
-            from tfcr.text.native_counts import find_words  # noqa: PLC0415 - numba loads slowly, and small files need none
-
-            self._last_rows = asked, find_words(asked, self._arrays.text, self._arrays.offsets)
+            self._last_rows = asked, self._find_rows(asked)
         return self._last_rows[1].copy()
+
+    def _find_rows(self, words: list[str]) -> NDArray[np.int64]:
+        """Return the row of each word; the words of the file are not decoded, as that takes longer."""
+        if len(self) < MANY_WORDS:
+            return find_packed(words, self._arrays.text, self._arrays.offsets)
+        from tfcr.text.native_counts import find_words  # noqa: PLC0415 - numba loads slowly, and small files need none
+
+        return find_words(words, self._arrays.text, self._arrays.offsets)
 
     def has_vector(self, words: Iterable[str]) -> NDArray[np.bool_]:
         """Return which of these words have a vector, or in a table of sub-words at least one known piece."""

@@ -11,6 +11,7 @@ from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import CorpusWarning, EmbeddingsError, InputError, shown
 from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.text.documents import CountedDocuments
+from tfcr.text.label_sets import AnyLabels, LabelSets, classes_of
 
 LOW_COVERAGE = 0.5
 """Warn if a smaller fraction of the tokens has a vector."""
@@ -43,12 +44,13 @@ def check_seed(random_state: object) -> int | None:
 
 
 def count_classes(
-    documents: CountedDocuments, labels: Labels, sample_weight: NDArray[np.float64], min_count: float
+    documents: CountedDocuments, labels: AnyLabels, sample_weight: NDArray[np.float64], min_count: float
 ) -> tuple[ClassCounts, ClassCounts]:
     """Return the class counts of all words, and of those that occur at least `min_count` times."""
     used = np.flatnonzero(sample_weight > 0)
-    check_classes(np.unique(labels[used]))
+    check_classes(classes_of(labels[used]))
     _warn_of_empty(documents, used)
+    _warn_of_constant(labels[used])
     counts = ClassCounts.from_documents(documents.rows(used), labels[used], sample_weight=sample_weight[used])
     kept = counts.at_least(min_count)
     if not len(kept.words):
@@ -126,3 +128,19 @@ def _warn_of_empty(documents: CountedDocuments, used: NDArray[np.int64]) -> None
             CorpusWarning,
             stacklevel=2,
         )
+
+
+def _warn_of_constant(labels: AnyLabels) -> None:
+    """Warn of classes that no document has, or every one: there is nothing to learn about them."""
+    if not isinstance(labels, LabelSets):
+        return
+    for has_all, what, then in ((True, "every document has", "always"), (False, "no document has", "never")):
+        found = labels.classes[(labels.members == has_all).all(axis=0)].tolist()
+        if found:
+            more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+            warnings.warn(
+                f"{what} the class {', '.join(map(repr, found[:3]))}{more}: it will {then} be predicted; leave it out, "
+                "or give documents that tell it from the others",
+                CorpusWarning,
+                stacklevel=2,
+            )

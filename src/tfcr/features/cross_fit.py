@@ -6,18 +6,20 @@ than that of a new document. scikit-learn's TargetEncoder solves the same proble
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.decision import ClassNumbers
 from tfcr.features.blocks import Block
+from tfcr.features.stratification import iterative_folds
 from tfcr.system.parameters import whole, zero_or
 from tfcr.text.class_counts import ClassCounts
 from tfcr.text.documents import CountedDocuments
 
 Rows = NDArray[np.int64]
+Numbers = NDArray[Any]
+"""Classes of documents: positions, (n_documents,); of several labels, bool (n_documents, n_classes)."""
 CROSS_FIT = replace(zero_or(whole("cross_fit", 2, 1000)), expected="a number of folds such as 5, or 0 for none")
 
 BlockMaker = Callable[[CountedDocuments, Callable[[], ClassCounts]], list[Block]]
@@ -40,7 +42,7 @@ def check_cross_fit(cross_fit: int) -> None:
     CROSS_FIT.check(cross_fit)
 
 
-def stratified_folds(documents: CountedDocuments, labels: ClassNumbers, n_folds: int, seed: int) -> list[Rows]:
+def stratified_folds(documents: CountedDocuments, labels: Numbers, n_folds: int, seed: int) -> list[Rows]:
     """Split documents into folds, stratified by class; no fold contains all documents of a class.
 
     Duplicates stay in one fold, or a held-out document would have been seen in training. The only document of a class,
@@ -53,8 +55,13 @@ def stratified_folds(documents: CountedDocuments, labels: ClassNumbers, n_folds:
         within    0 1 0 1 0        the position within the class
         fold      0 1 1 0 -        (within + class) % 2; class 2 has one document and is in no fold
         folds     [0 1 4] [2 3]    a copy goes where its first document goes
+
+    Of several labels per document, folds are stratified iteratively, and may contain all documents of a class if these
+    are few and have other classes too.
     """
     first = _first_duplicates(documents, labels)
+    if labels.ndim == 2:
+        return _folds_of_sets(first, labels, n_folds, seed)
     order = np.random.default_rng(seed).permutation(np.unique(first))
     order = order[np.argsort(labels[order], kind="stable")]
     sizes = np.bincount(labels[order])
@@ -65,18 +72,31 @@ def stratified_folds(documents: CountedDocuments, labels: ClassNumbers, n_folds:
     return [np.flatnonzero(fold[first] == number) for number in np.unique(fold[fold >= 0])]
 
 
-def _first_duplicates(documents: CountedDocuments, labels: ClassNumbers) -> Rows:
-    """Return, for each document, the first one of its class with the same terms; (n_documents,)."""
+def _first_duplicates(documents: CountedDocuments, labels: Numbers) -> Rows:
+    """Return, for each document, the first one of its class or classes with the same terms; (n_documents,)."""
     # each term has a random number: a document's sum of them, wrapping around at 64 bits, is a hash of its counts
     random = np.random.default_rng(0)
     keys = documents.matrix @ random.integers(1 << 62, size=len(documents.vocabulary))
-    keys += random.integers(1 << 62, size=int(labels.max()) + 1)[labels]
+    if labels.ndim == 2:
+        keys += labels @ random.integers(1 << 62, size=labels.shape[1])
+    else:
+        keys += random.integers(1 << 62, size=int(labels.max()) + 1)[labels]
     _, first, duplicate_of = np.unique(keys, return_index=True, return_inverse=True)
     return first[duplicate_of]
 
 
+def _folds_of_sets(first: Rows, labels: Numbers, n_folds: int, seed: int) -> list[Rows]:
+    """Return folds of documents with several labels; the only document of a class is in no fold."""
+    units = np.unique(first)
+    of_class = labels[units].sum(axis=0)
+    used = units[~labels[units][:, of_class == 1].any(axis=1)]
+    fold = np.full(len(first), -1)
+    fold[used] = iterative_folds(labels[used].astype(np.int64), np.ones(len(used), np.int64), n_folds, seed)
+    return [np.flatnonzero(fold[first] == number) for number in np.unique(fold[fold >= 0])]
+
+
 def make_blocks_from(
-    make_blocks: BlockMaker, documents: CountedDocuments, labels: ClassNumbers, sample_weight: NDArray[np.float64]
+    make_blocks: BlockMaker, documents: CountedDocuments, labels: Numbers, sample_weight: NDArray[np.float64]
 ) -> list[Block]:
     """Return the blocks that these documents alone give."""
     return make_blocks(documents, lambda: ClassCounts.from_documents(documents, labels, sample_weight=sample_weight))
@@ -86,7 +106,7 @@ def cross_fit_blocks(
     make_blocks: BlockMaker,
     blocks: Sequence[Block],
     documents: CountedDocuments,
-    labels: ClassNumbers,
+    labels: Numbers,
     sample_weight: NDArray[np.float64],
     n_folds: int,
     seed: int = 0,

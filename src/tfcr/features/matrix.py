@@ -3,12 +3,12 @@
 On raw features, solvers stop far from the optimum. The scale makes the mean squared row norm 1, so that C means the
 same on every dataset. Empty blocks are replaced by the average block: zeros, after centring.
 
-A matrix is known by `shape`, `times`, `transposed_times` and `take`, whether it is held in memory, dense or sparse, or
-computed on demand from counts, weights and word vectors because it does not fit. Solvers know nothing else.
+A matrix is known by `shape`, `times`, `transposed_times`, `take` and `select`, whether it is held in memory, dense or
+sparse, or computed on demand from counts, weights and word vectors because it does not fit. Solvers know nothing else.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -58,6 +58,9 @@ class Features(Protocol):
     def take(self, rows: NDArray[np.int64]) -> Matrix:
         """Return some rows."""
 
+    def select(self, rows: NDArray[np.int64]) -> "Features":
+        """Return the features of some documents."""
+
 
 def chunks(n_documents: int) -> list[slice]:
     """Return the ranges of documents that are processed together."""
@@ -104,6 +107,10 @@ class DenseFeatures:
         """Return some rows."""
         return self.matrix[rows]
 
+    def select(self, rows: NDArray[np.int64]) -> "DenseFeatures":
+        """Return the features of some documents."""
+        return DenseFeatures(self.matrix[rows])
+
 
 @dataclass(frozen=True)
 class OnDemandFeatures:
@@ -148,6 +155,10 @@ class OnDemandFeatures:
         matrix[:, :-1] /= np.float32(self.scale)
         return matrix
 
+    def select(self, rows: NDArray[np.int64]) -> "OnDemandFeatures":
+        """Return the features of some documents."""
+        return replace(self, documents=self.documents.rows(rows), empty=self.empty[rows])
+
     def _columns(self) -> list[slice]:
         return _columns(self.blocks)
 
@@ -179,6 +190,10 @@ class SparseFeatures:
     def take(self, rows: NDArray[np.int64]) -> Matrix:
         """Return some rows, dense."""
         return np.asarray(self.matrix[rows].toarray())
+
+    def select(self, rows: NDArray[np.int64]) -> "SparseFeatures":
+        """Return the features of some documents."""
+        return SparseFeatures(self.matrix[rows])
 
 
 def in_float64(features: Features, largest: float) -> Features:

@@ -7,9 +7,10 @@ add a row to HEADS. Any scikit-learn linear classifier can take the place of a n
 from collections.abc import Callable
 
 from tfcr.errors import InputError, look_up, shown
-from tfcr.heads.base import Examples, FittedHead, Head, Problem, Targets, check_class_weight, fit_head, make_targets
+from tfcr.heads.base import Examples, FittedHead, Head, Problem, fit_head
 from tfcr.heads.newton import NewtonHead, logistic_loss, squared_hinge_loss
 from tfcr.heads.ridge import RidgeHead
+from tfcr.heads.targets import SeveralTargets, Targets, check_class_weight, make_targets
 
 HEADS: dict[str, Callable[[float], Head]] = {
     # logistic regression
@@ -40,6 +41,7 @@ __all__ = [
     "FittedHead",
     "Head",
     "Problem",
+    "SeveralTargets",
     "Targets",
     "check_class_weight",
     "fit_head",

@@ -1,6 +1,6 @@
-"""What all heads share: targets, solutions, and which output sees which columns."""
+"""What all heads share: solutions, and which output sees which columns."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -8,127 +8,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.decision import ClassNumbers, output_classes
-from tfcr.errors import InputError, shown
+from tfcr.errors import InputError
 from tfcr.features.blocks import Block, column_starts
 from tfcr.features.cross_fit import FoldBlocks
 from tfcr.features.matrix import Features, ScaledFeatures, features_of_views
+from tfcr.heads.targets import Targets
 from tfcr.system.hardware import check_fits, memory_limit
-from tfcr.text.class_counts import Labels, weight_row
 from tfcr.text.documents import CountedDocuments
 
 SOLVER_BYTES = 16
 """Memory for each coefficient: in float64, and what stacking or a solver holds beside it."""
-
-
-@dataclass(frozen=True)
-class Targets:
-    """What a head learns to predict.
-
-    Attributes
-    ----------
-    labels
-        The class of each document, as a position among the classes; (n_documents,).
-    n_classes
-        Two or more.
-    sample_weight
-        float64 (n_documents,).
-    class_weight
-        float64 (n_classes,).
-    """
-
-    labels: ClassNumbers
-    n_classes: int
-    sample_weight: NDArray[np.float64]
-    class_weight: NDArray[np.float64]
-
-    def rows(self, rows: NDArray[np.int64]) -> "Targets":
-        """Return the targets of some documents; class weights stay."""
-        return Targets(self.labels[rows], self.n_classes, self.sample_weight[rows], self.class_weight)
-
-    def without(self, rows: NDArray[np.int64]) -> "Targets":
-        """Return the targets of all documents, some of which have the weight 0; class weights stay."""
-        weights = self.sample_weight.copy()
-        weights[rows] = 0
-        return Targets(self.labels, self.n_classes, weights, self.class_weight)
-
-    @property
-    def n_outputs(self) -> int:
-        """One output per class; of two classes, one in all."""
-        return len(output_classes(self.n_classes))
-
-    def signs(self, outputs: Sequence[int]) -> NDArray[np.float32]:
-        """Return +1 for the documents of each output's class and -1 for the rest; (n_documents, n_outputs)."""
-        positive = output_classes(self.n_classes)[list(outputs)]
-        return np.where(self.labels[:, None] == positive, 1, -1).astype(np.float32)
-
-    def one_vs_rest_weights(self, outputs: Sequence[int]) -> NDArray[np.float32]:
-        """Return the weight of each document for each output; (n_documents, n_outputs).
-
-        As in liblinear: with two classes, both have their class weight; with more, only the output's own class has,
-        and the rest weigh 1.
-        """
-        if self.n_outputs == 1:
-            return self.document_weights()[:, None].astype(np.float32)
-        own = self.labels[:, None] == np.array(list(outputs))
-        weights = np.where(own, self.class_weight[list(outputs)], 1.0)
-        return (weights * self.sample_weight[:, None]).astype(np.float32)
-
-    def document_weights(self) -> NDArray[np.float64]:
-        """Return sample weight times class weight; (n_documents,)."""
-        return self.sample_weight * self.class_weight[self.labels]
-
-    def root_balanced_weights(self) -> NDArray[np.float64]:
-        """Return sample weight times the root of the class weight, adding up to 1; (n_documents,).
-
-        Held-out documents weigh as much when strengths and part weights are picked: with balanced weights, those of
-        rare classes would decide alone, and with none they would not count.
-        """
-        weights = self.sample_weight * np.sqrt(self.class_weight[self.labels])
-        return np.asarray(weights / weights.sum())
-
-    def class_totals(self) -> NDArray[np.float64]:
-        """Return the sum of the sample weights of each class; (n_classes,)."""
-        return np.bincount(self.labels, self.sample_weight, self.n_classes).astype(np.float64)
-
-
-def make_targets(
-    labels: Labels,
-    classes: Labels,
-    sample_weight: NDArray[np.float64],
-    class_weight: str | Mapping[Any, float] | None,
-) -> Targets:
-    """Turn labels into class positions, and work out the weight of each class."""
-    targets = Targets(np.searchsorted(classes, labels), len(classes), sample_weight, np.ones(len(classes)))
-    weights = _class_weights(class_weight, classes, targets.class_totals())
-    return Targets(targets.labels, len(classes), sample_weight, weights)
-
-
-def check_class_weight(given: object) -> None:
-    """Raise InputError for an invalid class_weight."""
-    if given is not None and not isinstance(given, Mapping) and not (isinstance(given, str) and given == "balanced"):
-        raise InputError(
-            f"found class_weight={shown(given)}; expected 'balanced', None, or a dict from class to weight"
-        )
-
-
-def _class_weights(
-    given: str | Mapping[Any, float] | None, classes: Labels, totals: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    check_class_weight(given)
-    if given is None:
-        return np.ones(len(classes))
-    if not isinstance(given, Mapping):
-        return np.asarray(totals.sum() / (len(classes) * totals))
-    unknown = [label for label in given if label not in set(classes.tolist())]
-    if unknown:
-        raise InputError(f"found class_weight for {unknown[0]!r}; expected one of the classes {classes.tolist()}")
-    for label, weight in given.items():
-        weight_row(f"class_weight[{label!r}]").check(weight)
-    weights = np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
-    if not weights.any():
-        raise InputError(f"found class_weight={shown(dict(given))}; expected some above 0")
-    return weights
 
 
 class Examples(NamedTuple):
@@ -284,7 +173,7 @@ class Problem:
             solution = _solve(head, scaled, targets, outputs, None, duals)
             found.append(solution.duals)
             coefficients = np.vstack([solution.coefficients, solution.intercepts]).astype(np.float32)
-            scores[:, outputs] = scaled.features.times(coefficients)[fold]
+            scores[:, outputs] = scaled.features.select(fold).times(coefficients)
         return scores, _side_by_side(found)
 
     @cached_property

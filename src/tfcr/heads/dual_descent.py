@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from tfcr.features.blocks import squared
 from tfcr.features.matrix import DenseFeatures, SparseFeatures
 from tfcr.system.hardware import n_threads, one_blas_thread
-from tfcr.system.native import LANE, add_sparse_rows, descend_once, descend_sparse_once, sparse_scores
+from tfcr.system.native import LANES, SPARSE_KERNELS, descend_once
 
 Matrix = NDArray[np.float32]
 
 EPOCHS = 5
 """Passes over the documents between two computations of the gap."""
-WARM_EPOCHS = 3
+WARM_EPOCHS = 2
 """The same if it begins close to the optimum."""
 MAX_GAPS = 20
 OPERATIONS = 100_000_000
@@ -49,6 +49,8 @@ def descend(
         if isinstance(features, SparseFeatures)
         else _DenseDescent(features, signs, weights, duals)
     )
+    if duals is not None:
+        descent.rescale()
     gaps = np.ones(signs.shape[1])
     with one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:  # idle BLAS threads would take time from ours
         for _ in range(MAX_GAPS):
@@ -105,8 +107,26 @@ class _Descent(ABC):
         """Return the coefficients; (n_columns, n_outputs)."""
 
     @abstractmethod
+    def multiply(self, factors: Matrix) -> None:
+        """Multiply the coefficients of each output; (n_outputs,)."""
+
+    @abstractmethod
     def scores(self, pool: ThreadPoolExecutor) -> Matrix:
         """Return the scores of the documents; (n_documents, n_outputs)."""
+
+    def rescale(self) -> None:
+        """Multiply the dual variables of each output by what is best for this problem: another C asks for other sizes.
+
+        Along that ray the dual objective is t · Σ dual - ½ t² · (‖coefficients‖² + Σ inverse · dual²). With sums of
+        duals 6, ‖coefficients‖² = 2 and Σ inverse · dual² = 1, it is largest at t = 6 / 3 = 2.
+        """
+        coefficients = self.coefficients()
+        squares = np.einsum("ij,ij->j", coefficients, coefficients, dtype=np.float64)
+        squares += np.einsum("ij,ij,ij->j", self.inverse, self.duals, self.duals, dtype=np.float64)
+        sums = self.duals.sum(axis=0, dtype=np.float64)
+        factors = np.divide(sums, squares, out=np.ones_like(sums), where=squares > 0).astype(np.float32)
+        self.duals *= factors
+        self.multiply(factors)
 
     def run_epoch(self, pool: ThreadPoolExecutor) -> None:
         """Visit all documents once, in random order; each task has some of the outputs."""
@@ -170,18 +190,20 @@ class _DenseDescent(_Descent):
     def coefficients(self) -> Matrix:
         return np.ascontiguousarray(self.planes.T)
 
+    def multiply(self, factors: Matrix) -> None:
+        self.planes *= factors[:, None]
+
     def scores(self, pool: ThreadPoolExecutor) -> Matrix:
         return self.features.times(self.coefficients())
 
 
 class _SparseDescent(_Descent):
-    """`lanes` are the coefficients, LANE outputs each: (n_columns, LANE). Newton's steps would cost far more."""
+    """`lanes` are the coefficients of some outputs each: (n_columns, lane). Newton's steps would cost far more."""
 
     max_ratio = np.inf
 
     def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None = None) -> None:
-        n_outputs = signs.shape[1]
-        bounds = [(first, min(first + LANE, n_outputs)) for first in range(0, n_outputs, LANE)]
+        bounds = _lane_bounds(signs.shape[1])
         super().__init__(features, signs, weights, bounds, duals)
         matrix = features.matrix
         self.rows = (
@@ -190,28 +212,48 @@ class _SparseDescent(_Descent):
             matrix.data.astype(np.float32, copy=False),
         )
         self.lengths = np.asarray(squared(matrix).sum(axis=1), np.float32)
-        self.lanes = [np.zeros((features.shape[1], LANE), np.float32) for _ in bounds]
-        for lane, (first, last) in zip(self.lanes, bounds, strict=True):
+        widths = [next(lane for lane in LANES if lane >= last - first) for first, last in bounds]
+        self.kernels = [SPARSE_KERNELS[width] for width in widths]
+        self.lanes = [np.zeros((features.shape[1], width), np.float32) for width in widths]
+        for lane, kernels, (first, last) in zip(self.lanes, self.kernels, bounds, strict=True):
             moved = self.duals[:, first:last] * signs[:, first:last]
             begun = np.flatnonzero(moved.any(axis=1))
-            times = np.zeros((len(signs), LANE), np.float32)
+            times = np.zeros((len(signs), lane.shape[1]), np.float32)
             times[:, : last - first] = moved
-            add_sparse_rows(*self.rows, begun, times, lane)
+            kernels.add_rows(*self.rows, begun, times, lane)
 
     def move(self, documents: NDArray[np.int64], task: int, worst: Matrix) -> None:
-        descend_sparse_once(
+        self.kernels[task].descend_once(
             *self.rows, documents, self.bounds[task][0], self.signs, self.inverse, self.lengths,
             self.lanes[task], self.duals, self.active, self.limits, worst,
         )  # fmt: skip
 
     def coefficients(self) -> Matrix:
-        return np.concatenate(self.lanes, axis=1)[:, : self.signs.shape[1]]
+        return self._side_by_side(self.lanes)
+
+    def multiply(self, factors: Matrix) -> None:
+        for lane, (first, last) in zip(self.lanes, self.bounds, strict=True):
+            lane[:, : last - first] *= factors[first:last]
 
     def scores(self, pool: ThreadPoolExecutor) -> Matrix:
-        found = [np.zeros((len(self.signs), LANE), np.float32) for _ in self.bounds]
+        found = [np.zeros((len(self.signs), lane.shape[1]), np.float32) for lane in self.lanes]
         self.in_pieces(
             pool,
             self.documents,
-            lambda documents, task: sparse_scores(*self.rows, documents, self.lanes[task], found[task]),
+            lambda documents, task: self.kernels[task].scores(*self.rows, documents, self.lanes[task], found[task]),
         )
-        return np.concatenate(found, axis=1)[:, : self.signs.shape[1]]
+        return self._side_by_side(found)
+
+    def _side_by_side(self, lanes: list[Matrix]) -> Matrix:
+        """Return the outputs of all lanes without what fills up the last."""
+        return np.concatenate(lanes, axis=1)[:, : self.signs.shape[1]]
+
+
+def _lane_bounds(n_outputs: int) -> list[tuple[int, int]]:
+    """Return the first output of each lane, and the one after its last; the last lane may have room for fewer.
+
+    >>> _lane_bounds(3), _lane_bounds(20)
+    ([(0, 3)], [(0, 8), (8, 16), (16, 20)])
+    """
+    widest = LANES[-1]
+    return [(first, min(first + widest, n_outputs)) for first in range(0, n_outputs, widest)]

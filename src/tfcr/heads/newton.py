@@ -23,7 +23,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from tfcr.errors import InputError
 from tfcr.features.matrix import DenseFeatures, Features, SparseFeatures, gram, in_float64
-from tfcr.heads.base import Solution, Targets
+from tfcr.heads.base import Solution
+from tfcr.heads.targets import Targets
 from tfcr.system import parameters
 from tfcr.system.hardware import in_parallel, n_threads, one_blas_thread
 
@@ -94,7 +95,7 @@ def squared_hinge_loss(scores: Matrix, signs: Matrix, weights: Matrix) -> Loss:
     )
 
 
-@dataclass
+@dataclass(frozen=True)
 class NewtonHead:
     """One-vs-rest linear classifier; C is the inverse regularisation strength, `tolerance` relative to the optimum."""
 

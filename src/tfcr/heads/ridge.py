@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.features.matrix import Features, chunks, gram, in_float64
-from tfcr.heads.base import Solution, Targets
+from tfcr.heads.base import Solution
+from tfcr.heads.targets import Targets
 from tfcr.system.hardware import interruptible
 
 STRENGTHS = np.logspace(-3, 4, 22)

@@ -11,7 +11,8 @@ from sklearn.utils.validation import has_fit_parameter
 from tfcr.decision import best_class
 from tfcr.errors import InputError
 from tfcr.features.matrix import DenseFeatures, Features, SparseFeatures
-from tfcr.heads.base import Solution, Targets
+from tfcr.heads.base import Solution
+from tfcr.heads.targets import Targets
 
 
 class SklearnHead:
@@ -38,23 +39,41 @@ class SklearnHead:
         duals: NDArray[np.float32] | None = None,
     ) -> Solution:
         """Fit a clone, on all classes together or on one against the rest; `start` is not used."""
+        if targets.several:
+            return self._solve_each(features, targets, outputs)
         together = len(outputs) == targets.n_outputs
         columns = self._held(features)[:, :-1]
         used = np.flatnonzero(targets.sample_weight)
         if len(used) < len(targets.labels):  # not all classifiers take weights
             columns, targets = columns[used], targets.rows(used)
         labels = targets.labels if together else targets.signs(outputs)[:, 0]
-        fitted = self._fitted(columns, labels, targets)
+        coefficients, intercepts = self._linear(self._fitted(columns, labels, targets), columns, len(outputs))
+        return Solution(coefficients, intercepts, self._link(together))
+
+    def _linear(self, fitted: Any, columns: Any, n_outputs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the coefficients (n_columns, n_outputs) and intercepts of a fitted classifier that has them."""
         found: Any = getattr(fitted, "coef_", np.empty((0, 0)))
         coefficients = np.atleast_2d(found.toarray() if hasattr(found, "toarray") else found)  # SVC's may be sparse
-        if len(coefficients) != len(outputs):
+        if len(coefficients) != n_outputs:
             raise InputError(
                 f"the head {self.estimator!r} has no linear coefficients, one row for each class; "
                 "expected a linear classifier such as LogisticRegression, LinearSVC or RidgeClassifier"
             )
-        intercepts = np.broadcast_to(np.asarray(fitted.intercept_, np.float64), (len(outputs),))
+        intercepts = np.broadcast_to(np.asarray(fitted.intercept_, np.float64), (n_outputs,))
         self._check_linear(fitted, columns[:200], coefficients.T, intercepts)
-        return Solution(coefficients.astype(np.float64).T, np.array(intercepts), self._link(together))
+        return coefficients.astype(np.float64).T, np.array(intercepts)
+
+    def _solve_each(self, features: Features, targets: Targets, outputs: Sequence[int]) -> Solution:
+        """Fit a clone for each output, and none where a class has all documents or none: its scores are 0."""
+        used = np.flatnonzero(targets.sample_weight)
+        columns, targets = self._held(features)[:, :-1][used], targets.rows(used)
+        coefficients, intercepts = np.zeros((columns.shape[1], len(outputs))), np.zeros(len(outputs))
+        for number, output in enumerate(outputs):
+            signs = targets.signs([output])[:, 0]
+            if np.ptp(signs):
+                found = self._linear(self._fitted(columns, signs, targets), columns, 1)
+                coefficients[:, number], intercepts[number] = found[0][:, 0], found[1][0]
+        return Solution(coefficients, intercepts, self._link(together=False))
 
     def with_tolerance(self, tolerance: float) -> "SklearnHead":
         """Return itself: its tolerance is a parameter of its own."""

@@ -7,26 +7,28 @@ thousand documents are enough.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
-from tfcr.decision import ClassNumbers, best_class, confusion_matrix, logits, macro_f1, output_offsets
+from tfcr.decision import Calibration, ClassHits, above, hits_of_members, logits, output_offsets
 from tfcr.features.blocks import Block
 from tfcr.features.cross_fit import BlockMaker, FoldBlocks, cross_fit_blocks, make_blocks_from, stratified_folds
 from tfcr.heads import Examples, FittedHead, Head, Problem, Targets
+from tfcr.heads.calibration import fit_calibration
+from tfcr.heads.targets import Decisions
 from tfcr.system.progress import Tell
 from tfcr.text.class_counts import ClassCounts
 
 FOLDS = 5
-MAX_OUT_OF_FOLD = 6_000
-"""Stop after this many out-of-fold documents: part weights are known well enough."""
-PICKING_DOCUMENTS = 2_500
+MAX_OUT_OF_FOLD = 2_000
+"""Stop after this many out-of-fold documents, fewer of skewed classes: a handful of part weights and a class offset are
+known well enough."""
+PICKING_DOCUMENTS = 2_000
 """Out-of-fold documents that are enough to pick the strength of a part."""
 OFFSET_FOLDS = 2
 """Folds that are used if there is one part, and only the class offset is learned."""
@@ -36,12 +38,18 @@ PART_TOLERANCE = 1e-3
 """Tolerance for one of several parts: a smaller one is slower and no more accurate on new documents."""
 PENALTY = 1e-3
 """L2 penalty on the temperature of scores, so that it stays finite where classes are separable."""
+SMALLEST_TEMPERATURE, MAX_TEMPERATURES = 1e-3, 100
+"""The least factor of scores, and how many are tried to find the best."""
 SHRINKAGE = 0.5
 """Evidence for equal part weights, in documents: a few documents out of fold must not silence a part."""
 SMALLEST_WEIGHT = 0.02
 """A part with a smaller fraction of all weight is left out: it costs more than it gives."""
 OFFSETS = np.linspace(-0.6, 0.6, 25)
 """Class offsets that are tried, in units of the log frequency of classes; negative ones favour rare classes."""
+CERTAIN = 10.0
+"""The score of a class that every document has, its negative if none has it: a probability of .99995."""
+SWEEPS = 5
+"""How often the threshold of each class is tuned, given those of the others."""
 RESAMPLES = 50
 """Bootstrap samples that tell the standard error of a difference in macro-F1."""
 
@@ -70,12 +78,18 @@ class PartToFit:
 
 @dataclass(frozen=True)
 class Stacked:
-    """The sum of the fitted parts, and the weight of each part in scores of equal standard deviation."""
+    """The sum of the fitted parts, and the weight of each part in scores of equal standard deviation.
+
+    `thresholds` are the scores above which each class is assigned if documents have several; None if none were tuned.
+    `calibration` makes probabilities of scores; None if there were no out-of-fold scores.
+    """
 
     blocks: list[Block]
     fitted: FittedHead
     part_weights: dict[str, float]
     uses_bigrams: bool
+    thresholds: NDArray[np.float64] | None = None
+    calibration: Calibration | None = None
 
 
 def fit_parts(
@@ -112,19 +126,23 @@ def fit_parts(
         [part], [head] = parts, parts[0].heads
         fit = _PartFit(part, part.select(examples), counts, max_memory, seed)
         steps.begin("fitting", part)
-        return Stacked([*fit.problem.blocks], fit.fit(head, start), {part.name: 1.0}, part.uses_bigrams)
+        fitted = _with_constants(fit.fit(head, start), examples.targets)
+        return Stacked([*fit.problem.blocks], fitted, {part.name: 1.0}, part.uses_bigrams)
     fits = [_PartFit(part, part.select(examples), counts, max_memory, seed) for part in parts]
     plan = _learn_stacking(fits, examples, seed, steps)
     used = np.flatnonzero(plan.weights).tolist()
-    fitted = []
+    fitted_parts = []
     for number in used:
         steps.begin("fitting", parts[number])
-        fitted.append(fits[number].fit(plan.heads[number].with_tolerance(PART_TOLERANCE)))
+        fitted_parts.append(fits[number].fit(plan.heads[number].with_tolerance(PART_TOLERANCE)))
+    summed = _weighted_sum(fitted_parts, (plan.weights / plan.scales)[used], plan.offsets)
     return Stacked(
         blocks=[block for number in used for block in fits[number].problem.blocks],
-        fitted=_weighted_sum(fitted, (plan.weights / plan.scales)[used], plan.offsets),
+        fitted=_with_constants(summed, examples.targets),
         part_weights={part.name: float(weight) for part, weight in zip(parts, plan.weights, strict=True)},
         uses_bigrams=any(parts[number].uses_bigrams for number in used),
+        thresholds=plan.thresholds,
+        calibration=plan.calibration,
     )
 
 
@@ -169,9 +187,9 @@ class _PartFit:
     seed: int
 
     @cached_property
-    def last(self) -> "_LastDuals":
+    def known(self) -> "_KnownDuals":
         """Where the next fit begins."""
-        return _LastDuals()
+        return _KnownDuals()
 
     @cached_property
     def problem(self) -> Problem:
@@ -183,14 +201,14 @@ class _PartFit:
 
     def fit(self, head: Head, start: FittedHead | None = None) -> FittedHead:
         """Fit a head on all documents."""
-        return self.problem.solve(head, start, self.last.duals if start is None else None)
+        return self.problem.solve(head, start, self.known.nearest(head) if start is None else None)
 
     def without(self, fold: NDArray[np.int64]) -> "_Fold":
         """Return the part without the documents of a fold, to be fitted and to score these.
 
         If its blocks depend on labels, they are made without those of the fold; otherwise all folds share them.
         """
-        return _Fold(self._problem_without(fold) if self.part.supervised else self.problem, fold, self.last)
+        return _Fold(self._problem_without(fold) if self.part.supervised else self.problem, fold, self.known)
 
     def _problem_without(self, fold: NDArray[np.int64]) -> Problem:
         documents, targets = self.examples
@@ -210,17 +228,29 @@ class _PartFit:
         return [FoldBlocks(rows[fold.rows], fold.blocks) for fold in made]
 
 
-class _LastDuals:
-    """The dual variables of a part's last fit, where the next one begins: most of its documents are the same."""
+class _KnownDuals:
+    """The dual variables of a part's fits, where the next one begins: most of its documents are the same."""
 
     def __init__(self) -> None:
-        self.duals: NDArray[np.float32] | None = None
+        self.of_heads: dict[Head, NDArray[np.float32]] = {}
+        self.last: NDArray[np.float32] | None = None
 
-    def remember(self, duals: NDArray[np.float32] | None, fold: NDArray[np.int64]) -> None:
+    def nearest(self, head: Head) -> NDArray[np.float32] | None:
+        """Return those of the last fit of the same head, or of any."""
+        return self.of_heads.get(_at_any_tolerance(head), self.last)
+
+    def remember(self, head: Head, duals: NDArray[np.float32] | None, fold: NDArray[np.int64]) -> None:
         """Keep those of a fit without a fold, and for the fold those of the fit before."""
-        if duals is not None and self.duals is not None:
-            duals[fold] = self.duals[fold]
-        self.duals = duals
+        before = self.nearest(head)
+        if duals is not None and before is not None:
+            duals[fold] = before[fold]
+        if duals is not None:
+            self.of_heads[_at_any_tolerance(head)] = duals
+        self.last = duals
+
+
+def _at_any_tolerance(head: Head) -> Head:
+    return head.with_tolerance(PICKING_TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -229,12 +259,12 @@ class _Fold:
 
     problem: Problem
     rows: NDArray[np.int64]
-    last: "_LastDuals"
+    known: _KnownDuals
 
     def scores(self, head: Head) -> Scores:
         """Fit a head without the fold, and return the scores of its documents; (n_documents, n_outputs)."""
-        scores, duals = self.problem.score_out_of_fold(head, self.rows, self.last.duals)
-        self.last.remember(duals, self.rows)
+        scores, duals = self.problem.score_out_of_fold(head, self.rows, self.known.nearest(head))
+        self.known.remember(head, duals, self.rows)
         return scores
 
 
@@ -247,6 +277,16 @@ def _weighted_sum(fits: Sequence[FittedHead], factors: NDArray[np.float64], offs
         means=np.concatenate([fit.means for fit in fits]),
         link="multinomial",
     )
+
+
+def _with_constants(fitted: FittedHead, targets: Targets) -> FittedHead:
+    """Return a head that always assigns the classes that every document has, and never those that none has."""
+    signs = targets.constant_signs()
+    if not signs.any():
+        return fitted
+    coefficients = np.where(signs == 0, fitted.coefficients, 0)
+    intercepts = np.where(signs == 0, fitted.intercepts, CERTAIN * signs)
+    return replace(fitted, coefficients=coefficients, intercepts=intercepts)
 
 
 # out-of-fold scores ------------------------------------------------------------------------------------------------
@@ -263,12 +303,18 @@ class _Stacking(NamedTuple):
         The weight of each part, and the standard deviation that its scores are divided by; (n_parts,).
     offsets
         What to add to each output; (n_outputs,).
+    thresholds
+        Of several labels: the score above which each class is assigned; (n_classes,).
+    calibration
+        What makes probabilities of the sum; None without out-of-fold scores.
     """
 
     heads: list[Head]
     weights: NDArray[np.float64]
     scales: NDArray[np.float64]
     offsets: NDArray[np.float64]
+    thresholds: NDArray[np.float64] | None = None
+    calibration: Calibration | None = None
 
 
 def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, steps: _Steps) -> _Stacking:
@@ -277,24 +323,41 @@ def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, ste
     out_of_fold = [OutOfFold(fit, folds, steps.begin) for fit in fits]
     picked = [part.pick_head() for part in out_of_fold]
     heads = [fit.part.heads[number] for fit, number in zip(fits, picked, strict=True)]
+    no_offsets = np.zeros(targets.n_outputs)
     if not folds:
-        return _Stacking(heads, np.ones(len(fits)), np.ones(len(fits)), np.zeros(targets.n_outputs))
+        return _Stacking(heads, np.ones(len(fits)), np.ones(len(fits)), no_offsets)
     n_folds = len(folds) if len(fits) > 1 else max(min(OFFSET_FOLDS, len(folds)), out_of_fold[0].n_known(picked[0]))
     truth = targets.rows(np.concatenate(folds[:n_folds]))
     scores = [part.scores(number, n_folds) for part, number in zip(out_of_fold, picked, strict=True)]
     scales = np.array([_standard_deviation(part) for part in scores])
     scaled = [part / scale for part, scale in zip(scores, scales, strict=True)]
     weights = not_worse_than_one(learn_part_weights(scaled, truth), scaled, truth)
-    offsets = tune_class_offset(np.tensordot(weights, np.stack(scaled), 1), truth, targets)
-    return _Stacking(heads, weights, scales, offsets)
+    summed = np.tensordot(weights, np.stack(scaled), 1)
+    if targets.several:
+        calibration = fit_calibration(summed, truth, targets)
+        return _Stacking(heads, weights, scales, no_offsets, tune_thresholds(summed, truth, targets), calibration)
+    offsets = tune_class_offset(summed, truth, targets)
+    return _Stacking(heads, weights, scales, offsets, None, fit_calibration(summed + offsets, truth, targets))
 
 
 def stacking_folds(examples: Examples, seed: int) -> list[NDArray[np.int64]]:
     """Return folds of documents, no more than are needed."""
     folds = stratified_folds(examples.documents.only_words(), examples.targets.labels, FOLDS, seed)
-    # folds of 4,000 documents: 4,000 and 8,000 in all; the second reaches 6,000, so two are enough
-    enough = int(np.searchsorted(np.cumsum([len(fold) for fold in folds]), MAX_OUT_OF_FOLD)) + 1
-    return folds[:enough]
+    # folds of 1,500 documents: 1,500 and 3,000 in all; the second reaches 2,000, so two are enough
+    counted = np.cumsum([len(fold) for fold in folds]) * balance(examples.targets.class_totals())
+    return folds[: int(np.searchsorted(counted, MAX_OUT_OF_FOLD)) + 1]
+
+
+def balance(class_totals: NDArray[np.float64]) -> float:
+    """Return how much less skewed classes tell about macro-F1 than as many documents of classes of equal size.
+
+    Its variance is the mean of the classes' variances, each as 1 / documents of the class: K² / (n · Σ 1 / n_k).
+
+    >>> balance(np.array([50.0, 50.0])), round(balance(np.array([90.0, 10.0])), 2)
+    (1.0, 0.36)
+    """
+    sizes = class_totals[class_totals > 0]  # of several labels, a class may have no document
+    return float(len(sizes) ** 2 / (sizes.sum() * (1 / sizes).sum()))
 
 
 @dataclass(frozen=True)
@@ -387,26 +450,37 @@ def learn_part_weights(scores: Sequence[Scores], truth: Targets) -> NDArray[np.f
 def least_loss(scores: Scores, truth: Targets) -> float:
     """Return the loss of out-of-fold scores at their best temperature."""
     alone = logits(scores)
-    return _stacking_loss(np.array([_temperature(alone, truth)]), alone[None], truth)[0]
+    return truth.loss(np.array([_temperature(alone, truth)]), truth.ahead(alone[None]))[0]
 
 
 def _temperature(summed: Scores, truth: Targets) -> float:
-    """Return the factor, above 0, that makes the true classes most likely under one part's logits."""
+    """Return the factor, above 0, that makes the true classes most likely under one part's logits.
 
-    def penalised(factor: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = _stacking_loss(factor, summed[None], truth)
-        return loss + PENALTY * float(factor @ factor), gradient + 2 * PENALTY * factor
-
-    found = minimize(penalised, np.ones(1), method="L-BFGS-B", jac=True, bounds=[(1e-3, None)])
-    return float(found.x[0])
+    The penalised loss is convex: Newton's method finds its minimum, within the factors known to be too small and too
+    large.
+    """
+    [ahead] = truth.ahead(summed[None])
+    factor, low, high = 1.0, SMALLEST_TEMPERATURE, np.inf
+    for _ in range(MAX_TEMPERATURES):
+        slope, curvature = truth.slope_and_curvature(factor, ahead)
+        slope, curvature = slope + 2 * PENALTY * factor, curvature + 2 * PENALTY
+        low, high = (low, factor) if slope > 0 else (factor, high)
+        moved = float(np.clip(factor - slope / curvature, max(factor / 4, SMALLEST_TEMPERATURE), factor * 4))
+        if not low <= moved <= high:
+            moved = (low + high) / 2
+        if abs(moved - factor) <= 1e-6 * factor:
+            return moved
+        factor = moved
+    return factor
 
 
 def _shrunk_weights(stacked: Scores, truth: Targets, equal: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights with the least loss, plus the cost of their distance from equal ones."""
     cost = SHRINKAGE / len(truth.labels)
+    ahead = truth.ahead(stacked)
 
     def penalised(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = _stacking_loss(weights, stacked, truth)
+        loss, gradient = truth.loss(weights, ahead)
         distance = weights / equal - 1
         return loss + cost * float(distance @ distance), gradient + 2 * cost * distance / equal
 
@@ -414,35 +488,24 @@ def _shrunk_weights(stacked: Scores, truth: Targets, equal: NDArray[np.float64])
     return np.asarray(found.x if found.x.any() else equal)
 
 
-def _stacking_loss(
-    part_weights: NDArray[np.float64], stacked: Scores, truth: Targets
-) -> tuple[float, NDArray[np.float64]]:
-    """Return the mean negative log-likelihood of the true classes, and its gradient.
-
-    `stacked` are the logits of each part; (n_parts, n_documents, n_classes).
-    """
-    # p is the part, n the document, k the class: the loss is Σ_n weight_n · (log Σ_k exp s_nk - s_n,true)
-    weights = truth.root_balanced_weights()
-    own = stacked[:, np.arange(len(truth.labels)), truth.labels]
-    summed = np.tensordot(part_weights, stacked, 1)
-    totals = logsumexp(summed, axis=1)
-    probabilities = np.exp(summed - totals[:, None])
-    loss = weights @ (totals - part_weights @ own)
-    gradient = (np.einsum("pnk,nk->pn", stacked, probabilities) - own) @ weights
-    return float(loss), gradient
-
-
 def not_worse_than_one(weights: NDArray[np.float64], scores: Sequence[Scores], truth: Targets) -> NDArray[np.float64]:
     """Return the part weights, or those of a single part that alone has a higher macro-F1 out of fold beyond chance."""
-    summed = best_class(np.tensordot(weights, np.stack(scores), 1))
-    alone = [best_class(part) for part in scores]
-    best = int(np.argmax([_macro_f1(winners, truth) for winners in alone]))
+    summed = truth.decide(np.tensordot(weights, np.stack(scores), 1))
+    alone = [truth.decide(part) for part in scores]
+    best = int(np.argmax([truth.macro_f1(decisions) for decisions in alone]))
     if len(scores) == 1 or not _gains(alone[best], summed, truth):
         return weights
     return np.where(np.arange(len(weights)) == best, _temperature(logits(scores[best]), truth), 0.0)
 
 
-# class offset ------------------------------------------------------------------------------------------------------
+# class offset, and thresholds of several labels --------------------------------------------------------------------
+
+
+def _is_balanced(training: Targets) -> bool:
+    """Return whether all classes have the same weight in all; else the user wants something else than macro-F1."""
+    totals = training.class_totals()
+    balanced = (training.class_weight * totals)[totals > 0]
+    return bool(np.allclose(balanced, balanced[0]))
 
 
 def tune_class_offset(scores: Scores, truth: Targets, training: Targets) -> NDArray[np.float64]:
@@ -461,23 +524,18 @@ def tune_class_offset(scores: Scores, truth: Targets, training: Targets) -> NDAr
         The targets of all training documents, for the frequency of each class.
     """
     totals = training.class_totals()
-    balanced = training.class_weight * totals
     log_frequency = output_offsets(np.log(totals) - np.log(totals).mean())
-    if not np.allclose(balanced, balanced[0]):  # the user wants other weights
+    if not _is_balanced(training):
         return np.zeros_like(log_frequency)
     offsets = sorted(OFFSETS, key=abs)  # of several that are as good, the smallest
-    winners = [best_class(scores + offset * log_frequency) for offset in offsets]
-    best = int(np.argmax([_macro_f1(some, truth) for some in winners]))
-    if not _gains(winners[best], best_class(scores), truth):
+    winners = [truth.decide(scores + offset * log_frequency) for offset in offsets]
+    best = int(np.argmax([truth.macro_f1(some) for some in winners]))
+    if not _gains(winners[best], truth.decide(scores), truth):
         return np.zeros_like(log_frequency)
     return np.asarray(offsets[best] * log_frequency)
 
 
-def _macro_f1(winners: ClassNumbers, truth: Targets) -> float:
-    return macro_f1(confusion_matrix(truth.labels, winners, truth.n_classes, truth.sample_weight))
-
-
-def _gains(one: ClassNumbers, other: ClassNumbers, truth: Targets) -> bool:
+def _gains(one: Decisions, other: Decisions, truth: Targets) -> bool:
     """Return whether one set of decisions has a higher macro-F1, by more than a standard error of the difference."""
     if np.array_equal(one, other):
         return False
@@ -487,5 +545,75 @@ def _gains(one: ClassNumbers, other: ClassNumbers, truth: Targets) -> bool:
     for _ in range(RESAMPLES):
         drawn = random.integers(n_documents, size=n_documents)
         some = truth.rows(drawn)
-        differences.append(_macro_f1(one[drawn], some) - _macro_f1(other[drawn], some))
-    return _macro_f1(one, truth) - _macro_f1(other, truth) > float(np.std(differences))
+        differences.append(some.macro_f1(one[drawn]) - some.macro_f1(other[drawn]))
+    return truth.macro_f1(one) - truth.macro_f1(other) > float(np.std(differences))
+
+
+def tune_thresholds(scores: Scores, truth: Targets, training: Targets) -> NDArray[np.float64]:
+    """Return the score of each class above which it is assigned, where classes are balanced; (n_classes,).
+
+    Each class has the threshold of its largest F1, and so of the largest macro-F1, among those that cost no micro-F1:
+    else rare classes would be assigned far too often. It stays 0 unless it gains more macro-F1 than one standard error.
+
+    Parameters
+    ----------
+    scores
+        Out-of-fold scores; (n_documents, n_classes).
+    truth
+        The classes of these documents, several each.
+    training
+        The targets of all training documents.
+    """
+    thresholds = np.zeros(truth.n_outputs)
+    if not _is_balanced(training):
+        return thresholds
+    varying = np.flatnonzero(truth.constant_signs() == 0).tolist()
+    natural = above(scores)
+    least_micro = hits_of_members(truth.labels, natural, truth.sample_weight).micro_f1()
+    for _ in range(SWEEPS):
+        before = thresholds.copy()
+        for number in varying:
+            hits = hits_of_members(truth.labels, above(scores - thresholds), truth.sample_weight)
+            found = _best_threshold(scores[:, number], truth, number, hits, least_micro)
+            thresholds[number] = thresholds[number] if found is None else found
+        if np.array_equal(thresholds, before):
+            break
+    tuned = above(scores - thresholds)
+    for number in varying:
+        other = tuned.copy()
+        other[:, number] = natural[:, number]
+        if not _gains(tuned, other, truth):
+            thresholds[number] = 0
+    return thresholds
+
+
+def _best_threshold(scores: Scores, truth: Targets, number: int, hits: ClassHits, least_micro: float) -> float | None:
+    """Return the threshold of one class with the largest F1, half-way between two scores; None if none is allowed.
+
+    Scores of 3, 2, 1 for documents of the class, another, the class: with the first one assigned, F1 is 2/3, with two
+    1/2, with all 4/5; the threshold is below all three.
+
+    Parameters
+    ----------
+    scores
+        Of this class; (n_documents,).
+    truth, number
+        The classes of the documents, and the number of this one.
+    hits
+        Those of all classes, at their present thresholds.
+    least_micro
+        What micro-F1 must not fall below.
+    """
+    weights = truth.sample_weight
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    right, assigned = np.cumsum((weights * truth.labels[:, number])[order]), np.cumsum(weights[order])
+    others = np.arange(len(hits.right)) != number
+    micro = 2 * (hits.right[others].sum() + right) / (hits.true.sum() + hits.assigned[others].sum() + assigned)
+    ends = np.append(ranked[:-1] > ranked[1:], True)  # equal scores are assigned together
+    allowed = ends & (micro >= least_micro * (1 - 1e-12))
+    if not allowed.any():
+        return None
+    last = int(np.argmax(np.where(allowed, 2 * right / (hits.true[number] + assigned), -1)))
+    following = ranked[last + 1] if last + 1 < len(ranked) else ranked[last] - 1
+    return float((ranked[last] + following) / 2)

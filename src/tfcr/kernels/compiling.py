@@ -6,10 +6,28 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event
+from numba.np import linalg
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _cached = False
+
+
+def _load_without_blas() -> None:
+    """Load numba's arrays without scipy.linalg, which takes as long as all the rest of numba.
+
+    numba imports it only to see whether it is there; a kernel that multiplies matrices still asks for it.
+    """
+    ensure_blas = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        from numba.np import arraymath  # noqa: PLC0415 - asks when it is loaded
+    finally:
+        linalg.ensure_blas = ensure_blas
+    arraymath.ensure_blas = ensure_blas  # type: ignore[attr-defined]
+
+
+_load_without_blas()
 
 
 def use_cache(folder: Path | None) -> None:

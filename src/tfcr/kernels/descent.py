@@ -4,13 +4,16 @@ Dense rows are long: the coefficients of one output lie together. Sparse rows ar
 coefficients of one column lie together, for a lane of outputs.
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.kernels.compiling import compiled_for_sums, inlined
 
-LANE = 4
-"""Outputs whose coefficients the processor moves at once."""
+LANES = (4, 8)
+"""Outputs whose coefficients the processor moves at once: one vector of four, or one of eight."""
 
 
 @inlined
@@ -89,98 +92,111 @@ def descend_once(
                 duals[document, output] = moved
 
 
-@compiled_for_sums
-def descend_sparse_once(
-    starts: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    values: NDArray[np.float32],
-    order: NDArray[np.int64],
-    first: int,
-    signs: NDArray[np.float32],
-    inverse: NDArray[np.float32],
-    lengths: NDArray[np.float32],
-    coefficients: NDArray[np.float32],
-    duals: NDArray[np.float32],
-    active: NDArray[np.bool_],
-    limits: NDArray[np.float32],
-    worst: NDArray[np.float32],
-) -> None:
-    """Do the same for sparse features, for the outputs from `first` on, at most LANE of them.
+class SparseKernels(NamedTuple):
+    """The passes over sparse features, for a lane of so many outputs."""
 
-    The processor adds up a lane at once: a loop over as many outputs as there happen to be takes twice as long.
+    descend_once: Callable[..., None]
+    scores: Callable[..., None]
+    add_rows: Callable[..., None]
 
-    Parameters
-    ----------
-    starts, columns, values
-        The features of all documents, as CSR.
-    coefficients
-        (n_columns, LANE); changed. Each lane has its own: two threads would slow each other down on the same column.
-    order, first, signs, inverse, lengths, duals, active, limits, worst
-        As in `descend_once`.
-    """
-    n_some = min(LANE, signs.shape[1] - first)
-    scores = np.empty(LANE, np.float32)
-    changes = np.zeros(LANE, np.float32)
-    for document in order:
-        if not active[document, first : first + n_some].any():
-            continue
-        scores[:] = 0
-        for place in range(starts[document], starts[document + 1]):
-            value, row = values[place], coefficients[columns[place]]
-            for output in range(LANE):
-                scores[output] += value * row[output]
-        changed = False
-        for number in range(n_some):
-            changes[number] = 0
-            output = first + number
-            if not active[document, output]:
+
+def _sparse_kernels(lane: int) -> SparseKernels:
+    """Return the passes for a lane: a loop over as many outputs as there happen to be takes twice as long."""
+
+    @compiled_for_sums
+    def descend_sparse_once(
+        starts: NDArray[np.int64],
+        columns: NDArray[np.int32],
+        values: NDArray[np.float32],
+        order: NDArray[np.int64],
+        first: int,
+        signs: NDArray[np.float32],
+        inverse: NDArray[np.float32],
+        lengths: NDArray[np.float32],
+        coefficients: NDArray[np.float32],
+        duals: NDArray[np.float32],
+        active: NDArray[np.bool_],
+        limits: NDArray[np.float32],
+        worst: NDArray[np.float32],
+    ) -> None:
+        """Do the same for sparse features, for the outputs from `first` on, at most as many as a lane has.
+
+        Parameters
+        ----------
+        starts, columns, values
+            The features of all documents, as CSR.
+        coefficients
+            (n_columns, lane); changed. Each lane has its own: threads would slow each other down on the same column.
+        order, first, signs, inverse, lengths, duals, active, limits, worst
+            As in `descend_once`.
+        """
+        n_some = min(lane, signs.shape[1] - first)
+        scores = np.empty(lane, np.float32)
+        changes = np.zeros(lane, np.float32)
+        for document in order:
+            if not active[document, first : first + n_some].any():
                 continue
-            sign, dual = signs[document, output], duals[document, output]
-            violation, moved = best_dual(
-                sign * scores[number], dual, inverse[document, output], lengths[document], limits[output]
-            )
-            active[document, output] = violation >= 0
-            worst[output] = max(worst[output], violation)
-            changes[number] = (moved - dual) * sign
-            changed = changed or moved != dual
-            duals[document, output] = moved
-        if changed:
+            scores[:] = 0
             for place in range(starts[document], starts[document + 1]):
                 value, row = values[place], coefficients[columns[place]]
-                for output in range(LANE):
-                    row[output] += value * changes[output]
+                for output in range(lane):
+                    scores[output] += value * row[output]
+            changed = False
+            for number in range(n_some):
+                changes[number] = 0
+                output = first + number
+                if not active[document, output]:
+                    continue
+                sign, dual = signs[document, output], duals[document, output]
+                violation, moved = best_dual(
+                    sign * scores[number], dual, inverse[document, output], lengths[document], limits[output]
+                )
+                active[document, output] = violation >= 0
+                worst[output] = max(worst[output], violation)
+                changes[number] = (moved - dual) * sign
+                changed = changed or moved != dual
+                duals[document, output] = moved
+            if changed:
+                for place in range(starts[document], starts[document + 1]):
+                    value, row = values[place], coefficients[columns[place]]
+                    for output in range(lane):
+                        row[output] += value * changes[output]
+
+    @compiled_for_sums
+    def sparse_scores(
+        starts: NDArray[np.int64],
+        columns: NDArray[np.int32],
+        values: NDArray[np.float32],
+        documents: NDArray[np.int64],
+        coefficients: NDArray[np.float32],
+        scores: NDArray[np.float32],
+    ) -> None:
+        """Write the scores of some documents with the coefficients of a lane; (n_all_documents, lane)."""
+        for document in documents:
+            scores[document] = 0
+            for place in range(starts[document], starts[document + 1]):
+                value, row = values[place], coefficients[columns[place]]
+                for output in range(lane):
+                    scores[document, output] += value * row[output]
+
+    @compiled_for_sums
+    def add_sparse_rows(
+        starts: NDArray[np.int64],
+        columns: NDArray[np.int32],
+        values: NDArray[np.float32],
+        documents: NDArray[np.int64],
+        times: NDArray[np.float32],
+        coefficients: NDArray[np.float32],
+    ) -> None:
+        """Add the rows of some documents to the coefficients of a lane, `times` a number; (n_all_documents, lane)."""
+        for document in documents:
+            for place in range(starts[document], starts[document + 1]):
+                value, row = values[place], coefficients[columns[place]]
+                for output in range(lane):
+                    row[output] += value * times[document, output]
+
+    return SparseKernels(descend_sparse_once, sparse_scores, add_sparse_rows)
 
 
-@compiled_for_sums
-def sparse_scores(
-    starts: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    values: NDArray[np.float32],
-    documents: NDArray[np.int64],
-    coefficients: NDArray[np.float32],
-    scores: NDArray[np.float32],
-) -> None:
-    """Write the scores of some documents with the coefficients of a lane; (n_all_documents, LANE)."""
-    for document in documents:
-        scores[document] = 0
-        for place in range(starts[document], starts[document + 1]):
-            value, row = values[place], coefficients[columns[place]]
-            for output in range(LANE):
-                scores[document, output] += value * row[output]
-
-
-@compiled_for_sums
-def add_sparse_rows(
-    starts: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    values: NDArray[np.float32],
-    documents: NDArray[np.int64],
-    times: NDArray[np.float32],
-    coefficients: NDArray[np.float32],
-) -> None:
-    """Add the rows of some documents to the coefficients of a lane, each `times` a number; (n_all_documents, LANE)."""
-    for document in documents:
-        for place in range(starts[document], starts[document + 1]):
-            value, row = values[place], coefficients[columns[place]]
-            for output in range(LANE):
-                row[output] += value * times[document, output]
+SPARSE_KERNELS = {lane: _sparse_kernels(lane) for lane in LANES}
+"""From the outputs of a lane to its passes."""

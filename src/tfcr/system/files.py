@@ -209,6 +209,32 @@ def _open_temporary(path: Path) -> tuple[IO[bytes], Path]:
         return file, temporary
 
 
+def hidden_beside(path: Path, ending: str) -> Path:
+    """Return the path of what belongs to a file while it is written, always the same for the same file."""
+    name = os.fsencode(path.name)
+    if len(name) + len(ending) >= _LONGEST_NAME:
+        name = name[:100] + hashlib.sha256(name).hexdigest().encode()
+    return path.with_name(f".{os.fsdecode(name)}{ending}")
+
+
+def no_links(path: str, flags: int) -> int:
+    """Open a file, but not what a link of its name leads to; an opener for `open`."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
+def open_locked(path: Path) -> IO[bytes] | None:
+    """Open a file for reading and writing, make it if it is missing, and lock it; None if another has it locked."""
+    while True:
+        handle = no_links(str(path), os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
+        file = os.fdopen(handle, "r+b")
+        is_free = _lock(file.fileno())
+        if is_free is not False and not _is_gone(file.fileno(), path):
+            return file
+        file.close()
+        if is_free is False:
+            return None
+
+
 @contextmanager
 def written_beside(path: Path) -> Iterator[IO[bytes]]:
     """Write to a temporary file in the same folder, flush it to disk, and rename it to `path` once it is complete.
@@ -217,7 +243,7 @@ def written_beside(path: Path) -> Iterator[IO[bytes]]:
     the folder is deleted first.
     """
     remove_stale(path.parent)
-    mode = _mode_of(path)
+    mode = mode_of(path)
     file, temporary = _open_temporary(path)
     try:
         with file:
@@ -236,7 +262,7 @@ def written_beside(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def _mode_of(path: Path) -> int | None:
+def mode_of(path: Path) -> int | None:
     """Return the permissions of the file to be replaced; raise OSError if it is a device or the like."""
     try:
         mode = path.stat().st_mode

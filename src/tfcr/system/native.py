@@ -21,11 +21,9 @@ compiling.tell_compiling(
 
 from tfcr.kernels.averages import average_vectors  # noqa: E402
 from tfcr.kernels.descent import (  # noqa: E402
-    LANE,
-    add_sparse_rows,
+    LANES,
+    SPARSE_KERNELS,
     descend_once,
-    descend_sparse_once,
-    sparse_scores,
 )
 from tfcr.kernels.pieces import MAX_PIECES, cut_some, hash_ngrams  # noqa: E402
 from tfcr.kernels.preparing import prepare_documents  # noqa: E402
@@ -40,16 +38,15 @@ from tfcr.kernels.tokens import (  # noqa: E402
 )
 
 __all__ = [
-    "LANE",
+    "LANES",
     "MAX_PIECES",
     "SEEN",
+    "SPARSE_KERNELS",
     "add_pieces",
-    "add_sparse_rows",
     "average_vectors",
     "count_documents",
     "cut_some",
     "descend_once",
-    "descend_sparse_once",
     "fill_slots",
     "find_symbols",
     "hash_ngrams",
@@ -58,7 +55,6 @@ __all__ = [
     "merge_terms",
     "prepare_documents",
     "score_documents",
-    "sparse_scores",
 ]
 
 CHUNKS = 16

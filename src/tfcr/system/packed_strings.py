@@ -49,6 +49,32 @@ def decode_some(text: NDArray[np.uint8], offsets: NDArray[np.int64], numbers: ND
     return characters.split("\n")[:-1]
 
 
+def find_packed(words: Sequence[str], text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of each word among distinct packed ones, -1 if it is not there; (n_words,).
+
+    Only packed words that share their first eight bytes with a word asked for are looked at: few of a long list.
+
+    Examples
+    --------
+    >>> find_packed(["ox", "cow", "keyboards"], *encode_words(["keyboard", "keyboards", "ox"])).tolist()
+    [2, -1, 1]
+    """
+    if not words or len(offsets) < 2:
+        return np.full(len(words), -1, np.int64)
+    asked, all_keys = np.unique(_first_eight(*encode_words(words))), _first_eight(text, offsets)
+    likely = np.flatnonzero(asked[np.minimum(np.searchsorted(asked, all_keys), len(asked) - 1)] == all_keys)
+    data = text.tobytes()
+    bounds = zip(offsets[likely].tolist(), offsets[likely + 1].tolist(), likely.tolist(), strict=True)
+    numbers = {data[start:end]: number for start, end, number in bounds}
+    found = (numbers.get(word.encode("utf-8", "surrogatepass"), -1) for word in words)
+    return np.fromiter(found, np.int64, len(words))
+
+
+def _first_eight(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
+    padded = np.concatenate([text, np.zeros(_EIGHT, np.uint8)])
+    return _eight_bytes(padded, offsets[:-1], np.diff(offsets))
+
+
 class PackedWords(Sequence[str]):
     """Words that stay packed, and are decoded one by one when they are asked for.
 

@@ -18,6 +18,7 @@ from tfcr.errors import InputError, shown
 from tfcr.system.lazy import lazy_module
 from tfcr.system.parameters import MIN_COUNT, Parameter, number, zero_or
 from tfcr.text.documents import CountedDocuments, check_texts, count_checked
+from tfcr.text.label_sets import AnyLabels, LabelSets, find_label_sets
 from tfcr.text.labels import LabelError, label_array
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, resolve_tokenizer
 
@@ -88,45 +89,51 @@ class ClassCounts:
     def from_texts(
         cls,
         texts: Iterable[str],
-        labels: Iterable[Any],
+        labels: Any,
         *,
         tokenizer: str | AnyTokenizer = DEFAULT_TOKENIZER,
         sample_weight: Iterable[float] | None = None,
     ) -> ClassCounts:
-        """Count the words of labelled texts."""
+        """Count the words of labelled texts; a text with several labels, a list of them, counts in each class."""
         checked = check_texts(texts)
         numbered = number_labels(labels, len(checked))
         weights = check_sample_weight(sample_weight, len(checked))
-        return cls._of(count_checked(checked, resolve_tokenizer(tokenizer)), *numbered, weights)
+        return cls._of(count_checked(checked, resolve_tokenizer(tokenizer)), numbered, weights)
 
     @classmethod
     def from_documents(
-        cls, documents: CountedDocuments, labels: Iterable[Any], *, sample_weight: Iterable[float] | None = None
+        cls, documents: CountedDocuments, labels: Any, *, sample_weight: Iterable[float] | None = None
     ) -> ClassCounts:
         """Add up the counts of labelled documents by class; bigrams are left out.
 
-        A document of weight 2 counts as two documents, one of weight 0 as none.
+        A document of weight 2 counts as two documents, one of weight 0 as none; one with two labels in both classes.
         """
         n_documents = documents.matrix.shape[0]
         numbered = number_labels(labels, n_documents)
-        return cls._of(documents.only_words(), *numbered, check_sample_weight(sample_weight, n_documents))
+        return cls._of(documents.only_words(), numbered, check_sample_weight(sample_weight, n_documents))
 
     @classmethod
     def _of(
-        cls, documents: CountedDocuments, classes: Labels, numbers: NDArray[np.int64], weights: NDArray[np.float64]
+        cls,
+        documents: CountedDocuments,
+        labels: tuple[Labels, NDArray[np.int64]] | LabelSets,
+        weights: NDArray[np.float64],
     ) -> ClassCounts:
-        """Add up the counts of words by class number; both arrays are (n_documents,).
-
-        Most words occur once in a document, so that occurrences are documents and a few more.
-        """
+        """Add up the counts of words by class; `labels` are those of `number_labels`."""
+        if isinstance(labels, LabelSets):
+            return cls._of_label_sets(documents, labels, weights)
+        classes, numbers = labels
         words, sizes, counts = documents.matrix.indices, np.diff(documents.matrix.indptr), documents.matrix.data
         columns, shape = np.repeat(numbers, sizes), (len(documents.vocabulary), len(classes))
         entry_weights = None if (weights == 1).all() else np.repeat(weights, sizes)
         add_up = _add_up_dense if shape[0] * shape[1] <= MAX_DENSE else _add_up_sparse
         by_document = add_up(words, columns, shape, entry_weights)
-        again = np.flatnonzero(counts > 1)
-        more = counts[again] - 1.0 if entry_weights is None else (counts[again] - 1.0) * entry_weights[again]
-        occurrences = by_document + _add_up_sparse(words[again], columns[again], shape, more)
+        if counts.dtype.kind == "f":  # a user's, which may be fractions
+            occurrences = add_up(words, columns, shape, counts if entry_weights is None else counts * entry_weights)
+        else:  # most words occur once in a document, so that occurrences are documents and a few more
+            again = np.flatnonzero(counts > 1)
+            more = counts[again] - 1.0 if entry_weights is None else (counts[again] - 1.0) * entry_weights[again]
+            occurrences = by_document + _add_up_sparse(words[again], columns[again], shape, more)
         return cls(
             words=documents.vocabulary.words,
             classes=classes,
@@ -137,6 +144,26 @@ class ClassCounts:
             class_occurrences=np.asarray(occurrences.sum(axis=0), np.float64),
             class_documents=np.bincount(numbers, weights, minlength=len(classes)).astype(np.float64),
             n_occurrences=float(occurrences.sum()),
+            n_documents=float(weights.sum()),
+        )
+
+    @classmethod
+    def _of_label_sets(cls, documents: CountedDocuments, sets: LabelSets, weights: NDArray[np.float64]) -> ClassCounts:
+        """Add up the counts of documents with several labels: by class, and once over all documents."""
+        classes = sp.csr_array(sets.members.astype(np.float64))
+        once = sp.csr_array(sp.diags_array(weights) @ documents.matrix.astype(np.bool_).astype(np.float64)).T
+        often = sp.csr_array(sp.diags_array(weights) @ documents.matrix.astype(np.float64)).T
+        occurrences, in_documents = (_tidy(counts @ classes) for counts in (often, once))
+        return cls(
+            words=documents.vocabulary.words,
+            classes=sets.classes,
+            occurrences=occurrences,
+            documents=in_documents,
+            word_occurrences=np.asarray(often.sum(axis=1), np.float64),
+            word_documents=np.asarray(once.sum(axis=1), np.float64),
+            class_occurrences=np.asarray(occurrences.sum(axis=0), np.float64),
+            class_documents=np.asarray(weights @ sets.members, np.float64),
+            n_occurrences=float(often.sum()),
             n_documents=float(weights.sum()),
         )
 
@@ -227,6 +254,18 @@ class ClassCounts:
         )
 
 
+def check_targets(labels: Any, n_documents: int) -> AnyLabels:
+    """Return one label per text as an array, or several as LabelSets; see `check_labels` and `find_label_sets`."""
+    found = find_label_sets(labels)
+    return _check_length(found, n_documents) if isinstance(found, LabelSets) else check_labels(found, n_documents)
+
+
+def _check_length(sets: LabelSets, n_documents: int) -> LabelSets:
+    if len(sets) != n_documents:
+        raise InputError(f"found {n_documents} texts and labels of {len(sets)}; expected the same number of each")
+    return sets
+
+
 def check_labels(labels: Iterable[Any], n_documents: int) -> Labels:
     """Return the labels as an array of one type, one label per text, that a model can be saved with."""
     if labels is None:
@@ -254,10 +293,11 @@ def _as_labels(labels: Labels | list[Any]) -> Labels:
         raise InputError(f"{error}{remedy}") from None
 
 
-def number_labels(labels: Iterable[Any], n_documents: int) -> tuple[Labels, NDArray[np.int64]]:
+def number_labels(labels: Any, n_documents: int) -> tuple[Labels, NDArray[np.int64]] | LabelSets:
     """Check labels, and return the different ones, sorted, and the place of each label among them.
 
-    numpy would sort all of them, and take long to make an array of many strings.
+    numpy would sort all of them, and take long to make an array of many strings. Several labels per text are returned
+    as LabelSets.
 
     Examples
     --------
@@ -268,7 +308,9 @@ def number_labels(labels: Iterable[Any], n_documents: int) -> tuple[Labels, NDAr
         values = labels
         different = _as_labels(list(dict.fromkeys(values)))
     else:
-        checked = check_labels(labels, n_documents)
+        checked = check_targets(labels, n_documents)
+        if isinstance(checked, LabelSets):
+            return checked
         values = checked.tolist()
         different = np.array(list(dict.fromkeys(values)), dtype=checked.dtype)
     classes = np.unique(different)
@@ -372,10 +414,15 @@ def _add_up_sparse(
 ) -> sp.csr_array:
     """Add up values as `_add_up_dense` does, where there are too many words and classes for an array of all."""
     added = np.ones(len(words)) if values is None else values.astype(np.float64)
-    sums = sp.coo_array((added, (words, numbers)), shape=shape).tocsr()
-    sums.eliminate_zeros()
-    sums.sort_indices()
-    return sums
+    return _tidy(sp.coo_array((added, (words, numbers)), shape=shape))
+
+
+def _tidy(counts: Any) -> sp.csr_array:
+    """Return a sparse matrix without stored zeros, its columns in order."""
+    tidy: sp.csr_array = sp.csr_array(counts)
+    tidy.eliminate_zeros()
+    tidy.sort_indices()
+    return tidy
 
 
 def _expand_matrix(

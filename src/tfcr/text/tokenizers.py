@@ -329,14 +329,23 @@ def _paper_table() -> bytes:
     return _table(SKIP, (r"\s", END), (r"[^\W_]", KEEP))
 
 
+def _quick_marks() -> str:
+    """Return a pattern of the marks of ASSIGNED.
+
+    Regular expressions compare a character beyond the first plane with each range of a class in turn; most are letters,
+    or in the two planes that have no mark.
+    """
+    return rf"(?![\w\U00020000-\U0003ffff])[{marks()}]"
+
+
 @cache
 def _words_table() -> bytes:
-    return _table(END, (f"[{marks()}]", MORE), (r"\w", KEEP))
+    return _table(END, (_quick_marks(), MORE), (r"\w", KEEP))
 
 
 @cache
 def _symbols_table() -> bytes:
-    return _table(SYMBOL, (f"[{GAPS}]", END), (f"[{marks()}]", MARK), (r"\w", KEEP), (f"[{ALONE_LETTERS}]", ALONE))
+    return _table(SYMBOL, (f"[{GAPS}]", END), (_quick_marks(), MARK), (r"\w", KEEP), (f"[{ALONE_LETTERS}]", ALONE))
 
 
 @cache

@@ -1,6 +1,9 @@
 """The card of a saved model: what it was trained on and how it scored, for people."""
 
+from collections.abc import Iterable
 from typing import Any
+
+from tfcr.text.label_sets import ONE
 
 
 def model_card(config: dict[str, Any]) -> str:
@@ -10,6 +13,7 @@ def model_card(config: dict[str, Any]) -> str:
         "\n".join(["```python", "from tfcr import load", "", 'load("this-folder").predict(["a text"])', "```"]),
         _scores(config["scores"]),
         _trained_on(config["training"], config["classes"]["values"]),
+        *_decision(config.get("decision"), config["classes"]["values"]),
         _hashes(config.get("hashed_texts")),
         _table("Settings", ("setting", "value"), sorted(config["settings"].items())),
         _table("Made with", ("", "version"), sorted(config["training"]["versions"].items())),
@@ -32,6 +36,32 @@ def _trained_on(training: dict[str, Any], classes: list[Any]) -> str:
     return _table("What it was trained on", ("class", "documents"), rows, summary)
 
 
+def _decision(decision: dict[str, Any] | None, classes: list[Any]) -> list[str]:
+    """Return what a reader must know of how scores become probabilities and labels; older models do not tell."""
+    if decision is None:
+        return []
+    known = decision["calibration"]
+    about = "Probabilities are not calibrated: they rank."
+    columns: dict[str, list[float]] = {}
+    if known is not None:
+        about = (
+            "Probabilities are calibrated on out-of-fold documents, to the class frequencies of the training data: "
+            f"{known['scale']:.3f} times the score, plus an offset."
+        )
+        columns["offset of the probability"] = known["offsets"]
+    if decision["rule"] == "probability":
+        about += " The likeliest label is picked."
+    elif decision["form"] == ONE:
+        about += " The label with the largest score is picked, which is tuned for macro-F1 if classes are balanced."
+    else:
+        about += " A text may have several labels, or none: those whose scores are above these thresholds."
+        columns["threshold of the score"] = decision["thresholds"] or [0.0] * len(classes)
+    if not columns:
+        return [f"## How labels are picked\n\n{about}"]
+    rows = zip(classes, *([f"{value:+.3f}" for value in column] for column in columns.values()), strict=True)
+    return [_table("How labels are picked", ("class", *columns), rows, about)]
+
+
 def _hashes(stored: int | None) -> str:
     if stored is None:
         return "It holds no hashes of its training texts."
@@ -50,13 +80,16 @@ def _vectors(training: dict[str, Any]) -> str:
     )
 
 
-def _table(title: str, head: tuple[str, str], rows: list[tuple[Any, Any]], before: str = "") -> str:
+def _table(title: str, head: tuple[str, ...], rows: Iterable[tuple[Any, ...]], before: str = "") -> str:
     lines = [f"## {title}", ""]
     if before:
         lines += [before, ""]
-    lines += [f"| {head[0]} | {head[1]} |", "|---|---|"]
-    lines += [f"| {_cell(left)} | {_cell(right)} |" for left, right in rows]
+    lines += [_row(head), "|---" * len(head) + "|", *map(_row, rows)]
     return "\n".join(lines)
+
+
+def _row(cells: tuple[Any, ...]) -> str:
+    return f"| {' | '.join(map(_cell, cells))} |"
 
 
 def _cell(value: Any) -> str:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.errors import DamagedError, InputError, ModelError, look_up
+from tfcr.decision import LINKS, RULES, Calibration, Decision
+from tfcr.errors import DamagedError, InputError, ModelError, look_up, shown
 from tfcr.features.blocks import AVERAGINGS
 from tfcr.kernels.layout import ENTRY, VALUE
 from tfcr.system.array_codec import (
@@ -23,6 +24,7 @@ from tfcr.system.array_codec import (
     write_strings,
 )
 from tfcr.text.class_counts import ClassCounts, Labels
+from tfcr.text.label_sets import FORMS
 from tfcr.text.labels import LabelError, label_array
 from tfcr.text.lexicon import MARGIN, BigramLexicon, Lexicon, number_bits
 from tfcr.text.pieces import SEGMENTATIONS, Pieces
@@ -74,6 +76,50 @@ def read_classes(stored: dict[str, Any]) -> Labels:
     if not (classes[:-1] < classes[1:]).all():
         raise ModelError("its classes are repeated or not sorted")
     return classes
+
+
+def write_decision(decision: Decision) -> dict[str, Any]:
+    """Return what a decision holds besides classes and link, as JSON."""
+    known = decision.calibration
+    return {
+        "form": decision.form,
+        "thresholds": None if decision.thresholds is None else decision.thresholds.tolist(),
+        "calibration": known and {"scale": known.scale, "offsets": known.offsets.tolist()},
+        "rule": decision.rule,
+    }
+
+
+def read_decision(classes: Labels, link: str, stored: Mapping[str, Any] | None) -> Decision:
+    """Return how scores become labels; older models hold nothing besides classes and link."""
+    look_up(LINKS, link, "link")
+    if stored is None:
+        decision = Decision(classes, link)
+    else:
+        thresholds = stored["thresholds"]
+        limits = None if thresholds is None else np.array(thresholds, np.float64)
+        decision = Decision(classes, link, stored["form"], limits, _read_calibration(classes, stored), stored["rule"])
+        if stored["form"] not in FORMS or not (limits is None or _are_numbers(limits, classes)):
+            raise ModelError("its thresholds, or the form of its labels, cannot be read")
+        if stored["rule"] not in RULES:
+            raise ModelError(f"it picks labels by {shown(stored['rule'])}; known: {', '.join(RULES)}")
+    if decision.several != (link == "independent"):
+        raise ModelError(f"it has the link {link!r}, which is not that of its labels")
+    return decision
+
+
+def _read_calibration(classes: Labels, stored: Mapping[str, Any]) -> Calibration | None:
+    known = stored["calibration"]
+    if known is None:
+        return None
+    found = Calibration(float(known["scale"]), np.array(known["offsets"], np.float64))
+    if not 0 < found.scale <= LARGEST or not _are_numbers(found.offsets, classes):
+        raise ModelError("its calibration cannot be read")
+    return found
+
+
+def _are_numbers(values: NDArray[np.float64], classes: Labels) -> bool:
+    """Return whether there is a number for each class, and none too large."""
+    return values.shape == classes.shape and bool((np.abs(values) <= LARGEST).all())
 
 
 def write_table(table: WordTable) -> Arrays:

@@ -100,26 +100,39 @@ def _mean_rows(matrix: sp.csr_array, sample_weight: NDArray[np.float64]) -> NDAr
 
 
 class _Columns:
-    """Builds a sparse matrix column by column; values of columns with the same key are added up."""
+    """Builds a sparse matrix column by column; values of columns with the same key are added up.
+
+    The values (0, 3, 4) of the key "a", (5, 0, 0) of "b" and (0, 1, 0) of "a" again are kept as rows and values of the
+    columns 0: [1, 2] [3, 4] and [1] [1], 1: [0] [5], which stand one after the other in the matrix.
+    """
 
     def __init__(self, n_terms: int) -> None:
         self.n_terms = n_terms
         self.numbers: dict[Any, int] = {}
-        self.rows: list[NDArray[np.int64]] = []
-        self.columns: list[NDArray[np.int64]] = []
-        self.values: list[NDArray[np.float32]] = []
+        self.rows: list[list[NDArray[np.int32]]] = []
+        self.values: list[list[NDArray[np.float32]]] = []
 
     def add(self, key: Any, values: NDArray[Any], *, once: bool = False) -> int:
         """Add values to the column of that key (`once`: only if it is new), and return its number."""
         new = key not in self.numbers
         number = self.numbers.setdefault(key, len(self.numbers))
+        if new:
+            self.rows.append([])
+            self.values.append([])
         if new or not once:
             rows = np.flatnonzero(values)
-            self.rows.append(rows)
-            self.columns.append(np.full(len(rows), number))
-            self.values.append(values[rows].astype(np.float32))
+            self.rows[number].append(rows.astype(np.int32))
+            self.values[number].append(values[rows].astype(np.float32))
         return number
 
     def matrix(self) -> sp.csr_array:
-        entries = (np.concatenate(self.values), (np.concatenate(self.rows), np.concatenate(self.columns)))
-        return sp.coo_array(entries, shape=(self.n_terms, len(self.numbers))).tocsr()
+        """Return the matrix, and forget the columns: with many terms and classes, a second copy would not fit."""
+        sizes = [sum(map(len, rows)) for rows in self.rows]
+        starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        indices = np.concatenate([rows for column in self.rows for rows in column])
+        self.rows.clear()
+        values = np.concatenate([some for column in self.values for some in column])
+        self.values.clear()
+        matrix = sp.csc_array((values, indices, starts), shape=(self.n_terms, len(self.numbers))).tocsr()
+        matrix.sum_duplicates()
+        return matrix

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.decision import Decision, best_class, class_position, class_scores
+from tfcr.decision import Decision, class_position, class_scores
 from tfcr.errors import InputError
 from tfcr.kernels.actions import UNKNOWN_SYMBOL
 from tfcr.system.parameters import N_TOP
 from tfcr.text.class_counts import Labels
+from tfcr.text.label_sets import LabelSets
 from tfcr.text.terms import find_terms, skipped_in_bigrams
 from tfcr.text.tokenizers import AnyTokenizer, Token, is_symbol, token_spans
 from tfcr.text.vocabulary import Vocabulary
@@ -47,18 +48,20 @@ class Explanation:
     text
         As it was given.
     label
-        The predicted class.
+        The predicted class; if texts have several labels, the list of them.
     classes
         All classes, sorted.
     scores
-        One per class; of two classes, one is the negative of the other.
+        One per class; of two classes of which a text has one, one is the negative of the other.
     baseline
         The score without any word. If blocks are averaged by weights, it is the score of an average training document,
         and the contribution of a word is how far it leads away from that.
     words
-        The terms of the text that add something, by decreasing contribution to the label.
+        The terms of the text that add something, by decreasing contribution to the label; of several, to `nearest`.
     unknown
         The words that neither occurred in training nor have known pieces; they add nothing.
+    thresholds
+        If texts have several labels: the score of each class above which it is assigned; else None.
     """
 
     text: str
@@ -68,26 +71,57 @@ class Explanation:
     baseline: NDArray[np.float64]
     words: tuple[WordContribution, ...]
     unknown: tuple[str, ...]
+    thresholds: NDArray[np.float64] | None = None
+
+    @property
+    def margins(self) -> NDArray[np.float64]:
+        """How far each score is above its threshold; of one label, the scores."""
+        return self.scores if self.thresholds is None else self.scores - self.thresholds
+
+    @property
+    def nearest(self) -> Any:
+        """The class that is furthest above its threshold, or the least below; of one label, the predicted one."""
+        return self.classes.tolist()[int(np.argmax(self.margins))]
 
     def contributions(self, label: Any = None) -> dict[str, float]:
-        """Return what each term adds to the score of a class, by default the predicted one; largest first."""
-        number = class_position(self.classes, self.label if label is None else label)
+        """Return what each term adds to the score of a class, by default the predicted one; largest first.
+
+        Of several labels, the default is `nearest`.
+        """
+        number = class_position(self.classes, self.nearest if label is None else label)
         found: dict[str, float] = {}
         for word in self.words:  # a tokeniser may give a word that is spelled like a bigram of two others
             found[word.word] = found.get(word.word, 0.0) + float(word.contributions[number])
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def __str__(self) -> str:
-        number = class_position(self.classes, self.label)
-        lines = [
-            f"{self.label}  {self.scores[number]:+.3f}",
-            f"  {self.baseline[number]:+.3f}  (no word)",
-        ]
-        shown = [word for word in self.words if abs(word.contributions[number]) >= 0.0005]
-        lines += [f"  {word.contributions[number]:+.3f}  {word.word}" for word in shown]
+        lines = [line for label in self._shown_labels() for line in self._account(label)]
         if self.unknown:
             lines.append(f"  not known: {', '.join(self.unknown)}")
         return "\n".join(lines)
+
+    def _shown_labels(self) -> list[Any]:
+        """Return the predicted classes, the best first; if there are none, the nearest."""
+        order = np.argsort(-self.margins, kind="stable")
+        n_shown = 1 if self.thresholds is None else max(1, len(self.label))
+        return [self.classes.tolist()[number] for number in order[:n_shown].tolist()]
+
+    def _account(self, label: Any) -> list[str]:
+        number = class_position(self.classes, label)
+        limit = ""
+        if self.thresholds is not None:
+            how = "assigned" if label in self.label else "not assigned"
+            limit = f", {how}: the threshold is {self.thresholds[number]:+.3f}"
+        shown = sorted(self.words, key=lambda word: (-word.contributions[number], word.word))
+        return [
+            f"{label}  {self.scores[number]:+.3f}{limit}",
+            f"  {self.baseline[number]:+.3f}  (no word)",
+            *(
+                f"  {word.contributions[number]:+.3f}  {word.word}"
+                for word in shown
+                if abs(word.contributions[number]) >= 0.0005
+            ),
+        ]
 
 
 def explain_text(text: str, table: WordTable, decision: Decision, tokenizer: AnyTokenizer) -> Explanation:
@@ -112,17 +146,19 @@ def explain_text(text: str, table: WordTable, decision: Decision, tokenizer: Any
         for term, count, part in zip(batch.words.tolist(), batch.counts.tolist(), contributions, strict=True)
         if term < first_unseen or part.any()
     ]
-    best = int(best_class(scores)[0])
+    best = int(decision.margins(scores).argmax(axis=1)[0])
+    assigned = decision.assigned(scores)
     words.sort(key=lambda word: (-word.contributions[best], word.word))
     scored = {word.word for word in words if word.unseen}
     return Explanation(
         text=text,
-        label=decision.classes.tolist()[best],
+        label=assigned.lists()[0] if isinstance(assigned, LabelSets) else decision.classes.tolist()[best],
         classes=decision.classes,
         scores=class_scores(scores)[0],
         baseline=class_scores(table.intercepts),
         words=tuple(words),
         unknown=tuple(word for word in unknown if word not in scored),
+        thresholds=decision.limits if decision.several else None,
     )
 
 

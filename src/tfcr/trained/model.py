@@ -9,20 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.decision import LINKS, Decision
-from tfcr.errors import DamagedError, InputError, ModelError, in_one_line, look_up
+from tfcr.decision import Decision
+from tfcr.errors import DamagedError, InputError, ModelError, in_one_line
 from tfcr.system.array_codec import Arrays
 from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.text.documents import CountedDocuments
+from tfcr.text.label_sets import AnyLabels
 from tfcr.text.tokenizers import AnyTokenizer, resolve_tokenizer
 from tfcr.trained.card import model_card
 from tfcr.trained.codec import (
     describe_pieces,
     read_classes,
     read_counts,
+    read_decision,
     read_table,
     write_classes,
     write_counts,
+    write_decision,
     write_table,
 )
 from tfcr.trained.explain import Explanation, explain_text, top_words
@@ -91,19 +94,22 @@ class TrainedModel:
             )
         return self.table.decision(self.table.recount(documents))
 
-    def predict(self, texts: Iterable[str]) -> Labels:
-        """Return the class of each text."""
+    def predict(self, texts: Iterable[str]) -> Any:
+        """Return the class of each text; if texts have several, lists of labels or an indicator: see `Decision`."""
         return self.decision.labels(self.score_texts(texts).scores)
 
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """Return a probability for each class; (n_documents, n_classes)."""
         return self.decision.probabilities(self.score_texts(texts).scores)
 
-    def predict_with_unknown(self, texts: Iterable[str]) -> tuple[Labels, NDArray[np.float64], NDArray[np.float64]]:
-        """Return the class of each text, its probability, and the fraction of unknown tokens."""
+    def predict_with_unknown(self, texts: Iterable[str]) -> tuple[AnyLabels, NDArray[np.float64], NDArray[np.float64]]:
+        """Return the class of each text, its probability, and the fraction of unknown tokens.
+
+        If texts have several labels, these are LabelSets, and the probabilities are those of all classes.
+        """
         found = self.score_texts(texts)
-        probabilities = self.decision.probabilities(found.scores).max(axis=1)
-        return self.decision.labels(found.scores), probabilities, found.unknown_fractions
+        scores = found.scores
+        return self.decision.assigned(scores), self.decision.confidences(scores), found.unknown_fractions
 
     def explain(self, text: str) -> Explanation:
         """Return what each term of a text adds to each class's score."""
@@ -178,6 +184,7 @@ class TrainedModel:
             "settings": self.settings,
             "classes": write_classes(self.classes),
             "link": self.decision.link,
+            "decision": write_decision(self.decision),
             "averagings": list(table.averagings),
             "pieces": describe_pieces(table),
             "training": self.training,
@@ -269,9 +276,7 @@ def _read_model(config: dict[str, Any], data: dict[str, Arrays], tokenizer: AnyT
 
         config = upgraded_config(config)
     settings = dict(config["settings"])
-    classes = read_classes(config["classes"])
-    look_up(LINKS, config["link"], "link")
-    decision = Decision(classes, config["link"])
+    decision = read_decision(read_classes(config["classes"]), config["link"], config.get("decision"))
     if is_older:
         table = read_older_table(data["table"], config, decision.n_outputs)
     else:

@@ -9,12 +9,24 @@ import pytest
 from tests.experiment.conftest import (
     stored,
 )
+from tfcr.data import ReadOptions
+from tfcr.errors import DataError
 from tfcr.experiment import (
     Request,
     Results,
     open_results,
     run_experiment,
 )
+from tfcr.experiment.plan.corpora import CorpusPlan
+from tfcr.experiment.run.corpora import read_whole
+
+
+def test_several_labels_per_document_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"text": "a", "label": ["x", "y"]}\n{"text": "b", "label": ["x"]}\n')
+    plan = CorpusPlan(str(file), ReadOptions(), "words", 10, 0, 2)
+    with pytest.raises(DataError, match="found several labels per document; an experiment"):
+        read_whole(plan)
 
 
 def flip_a_bit(content: bytes) -> bytes:

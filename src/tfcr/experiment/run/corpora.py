@@ -117,10 +117,16 @@ def _read_facts(artifact: Artifact) -> dict[str, Any]:
 def read_whole(plan: CorpusPlan) -> Corpus:
     """Return all labelled texts of a dataset."""
     try:
-        return load_data([plan.source], plan.options)
+        corpus = load_data([plan.source], plan.options)
     except DataError as error:
         hint = " (in an experiment, by text = … and label = … in its TOML file)" if "--" in str(error) else ""
         raise DataError(f"{error}{hint}") from None
+    if corpus.several:
+        raise DataError(
+            f"{corpus.name}: found several labels per document; an experiment, as the paper, takes one each: "
+            f"compare presets with tfcr evaluate {plan.source}"
+        )
+    return corpus
 
 
 def _write_corpus(plan: CorpusPlan, corpus: Corpus, writer: ArtifactWriter) -> None:

@@ -24,9 +24,8 @@ from tfcr.text.documents import CountedDocuments
 def count_training(corpus: PreparedCorpus, train: Indices, profile: Profile) -> ClassCounts:
     """Count the words of the training documents by class, the way a profile counts."""
     matrix = (corpus.documents.matrix if profile.count_urls else corpus.without_urls)[train]
-    documents = CountedDocuments(
-        corpus.documents.vocabulary, COUNTINGS[profile.counting](matrix), corpus.documents.lengths
-    )
+    lengths = corpus.documents.lengths[train]
+    documents = CountedDocuments(corpus.documents.vocabulary, COUNTINGS[profile.counting](matrix), lengths)
     return ClassCounts.from_documents(documents, corpus.classes[corpus.labels[train]])
 
 
