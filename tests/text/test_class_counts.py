@@ -112,18 +112,17 @@ def test_counts_of_a_matrix_may_be_fractions_and_weighted(
     dtype: type, weights: list[float] | None, max_dense: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(class_counts, "MAX_DENSE", max_dense)
-    given = np.array([[1, 0, 3], [2, 1, 0], [0, 4, 1], [1, 0, 1]], dtype)
-    if dtype is np.float64:
-        given = given * 0.25
+    scale = 0.25 if dtype is np.float64 else 1
+    matrix = np.array([[1, 0, 3], [2, 1, 0], [0, 4, 1], [1, 0, 1]]) * scale
     used = np.ones(4) if weights is None else np.array(weights)
-    documents = CountedDocuments(Vocabulary(["a", "b", "c"]), sp.csr_array(given), np.full(4, 4))
+    documents = CountedDocuments(Vocabulary(["a", "b", "c"]), sp.csr_array(matrix, dtype=dtype), np.full(4, 4))
     counts = ClassCounts.from_documents(documents, ["x", "y", "x", "y"], sample_weight=weights)
     members = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
-    np.testing.assert_array_equal(counts.occurrences.toarray(), (used[:, None] * given).T @ members)
-    np.testing.assert_array_equal(counts.documents.toarray(), (used[:, None] * (given > 0)).T @ members)
-    np.testing.assert_array_equal(counts.word_occurrences, used @ given)
-    np.testing.assert_array_equal(counts.word_documents, used @ (given > 0))
-    assert (counts.n_occurrences, counts.n_documents) == ((used @ given).sum(), used.sum())
+    np.testing.assert_array_equal(counts.occurrences.toarray(), (used[:, None] * matrix).T @ members)
+    np.testing.assert_array_equal(counts.documents.toarray(), (used[:, None] * (matrix > 0)).T @ members)
+    np.testing.assert_array_equal(counts.word_occurrences, used @ matrix)
+    np.testing.assert_array_equal(counts.word_documents, used @ (matrix > 0))
+    assert (counts.n_occurrences, counts.n_documents) == ((used @ matrix).sum(), used.sum())
 
 
 @pytest.mark.parametrize(
