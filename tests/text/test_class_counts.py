@@ -1,4 +1,5 @@
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -6,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tfcr import ClassCounts
@@ -112,10 +114,10 @@ def test_counts_of_a_matrix_may_be_fractions_and_weighted(
     dtype: type, weights: list[float] | None, max_dense: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(class_counts, "MAX_DENSE", max_dense)
-    scale = 0.25 if dtype is np.float64 else 1
-    matrix = np.array([[1, 0, 3], [2, 1, 0], [0, 4, 1], [1, 0, 1]]) * scale
+    matrix: NDArray[Any] = np.array([[1, 0, 3], [2, 1, 0], [0, 4, 1], [1, 0, 1]], dtype)
+    matrix = matrix / 4 if dtype is np.float64 else matrix
     used = np.ones(4) if weights is None else np.array(weights)
-    documents = CountedDocuments(Vocabulary(["a", "b", "c"]), sp.csr_array(matrix, dtype=dtype), np.full(4, 4))
+    documents = CountedDocuments(Vocabulary(["a", "b", "c"]), sp.csr_array(matrix), np.full(4, 4))
     counts = ClassCounts.from_documents(documents, ["x", "y", "x", "y"], sample_weight=weights)
     members = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
     np.testing.assert_array_equal(counts.occurrences.toarray(), (used[:, None] * matrix).T @ members)
