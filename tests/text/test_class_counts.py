@@ -1,4 +1,5 @@
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -6,10 +7,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tfcr import ClassCounts
 from tfcr.errors import InputError
+from tfcr.text import class_counts
 from tfcr.text.documents import CountedDocuments, count_terms
 from tfcr.text.vocabulary import Vocabulary
 
@@ -102,6 +105,26 @@ def test_a_million_words_in_a_hundred_classes_fit() -> None:
     assert counts.occurrences.shape == (n_words, 100)
     assert counts.occurrences.nnz <= n_entries
     assert counts.n_occurrences == n_entries
+
+
+@pytest.mark.parametrize("max_dense", [0, class_counts.MAX_DENSE])
+@pytest.mark.parametrize("weights", [None, [1, 2, 0, 0.5]])
+@pytest.mark.parametrize("dtype", [np.int32, np.float64])
+def test_counts_of_a_matrix_may_be_fractions_and_weighted(
+    dtype: type, weights: list[float] | None, max_dense: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(class_counts, "MAX_DENSE", max_dense)
+    matrix: NDArray[Any] = np.array([[1, 0, 3], [2, 1, 0], [0, 4, 1], [1, 0, 1]], dtype)
+    matrix = matrix / 4 if dtype is np.float64 else matrix
+    used = np.ones(4) if weights is None else np.array(weights)
+    documents = CountedDocuments(Vocabulary(["a", "b", "c"]), sp.csr_array(matrix), np.full(4, 4))
+    counts = ClassCounts.from_documents(documents, ["x", "y", "x", "y"], sample_weight=weights)
+    members = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
+    np.testing.assert_array_equal(counts.occurrences.toarray(), (used[:, None] * matrix).T @ members)
+    np.testing.assert_array_equal(counts.documents.toarray(), (used[:, None] * (matrix > 0)).T @ members)
+    np.testing.assert_array_equal(counts.word_occurrences, used @ matrix)
+    np.testing.assert_array_equal(counts.word_documents, used @ (matrix > 0))
+    assert (counts.n_occurrences, counts.n_documents) == ((used @ matrix).sum(), used.sum())
 
 
 @pytest.mark.parametrize(

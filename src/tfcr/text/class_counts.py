@@ -108,8 +108,9 @@ class ClassCounts:
 
         A document of weight 2 counts as two documents, one of weight 0 as none; one with two labels in both classes.
         """
-        numbered = number_labels(labels, len(documents))
-        return cls._of(documents.only_words(), numbered, check_sample_weight(sample_weight, len(documents)))
+        n_documents = documents.matrix.shape[0]
+        numbered = number_labels(labels, n_documents)
+        return cls._of(documents.only_words(), numbered, check_sample_weight(sample_weight, n_documents))
 
     @classmethod
     def _of(
@@ -118,10 +119,7 @@ class ClassCounts:
         labels: tuple[Labels, NDArray[np.int64]] | LabelSets,
         weights: NDArray[np.float64],
     ) -> ClassCounts:
-        """Add up the counts of words by class; `labels` are those of `number_labels`.
-
-        Most words occur once in a document, so that occurrences are documents and a few more.
-        """
+        """Add up the counts of words by class; `labels` are those of `number_labels`."""
         if isinstance(labels, LabelSets):
             return cls._of_label_sets(documents, labels, weights)
         classes, numbers = labels
@@ -130,9 +128,12 @@ class ClassCounts:
         entry_weights = None if (weights == 1).all() else np.repeat(weights, sizes)
         add_up = _add_up_dense if shape[0] * shape[1] <= MAX_DENSE else _add_up_sparse
         by_document = add_up(words, columns, shape, entry_weights)
-        again = np.flatnonzero(counts > 1)
-        more = counts[again] - 1.0 if entry_weights is None else (counts[again] - 1.0) * entry_weights[again]
-        occurrences = by_document + _add_up_sparse(words[again], columns[again], shape, more)
+        if counts.dtype.kind == "f":  # a user's, which may be fractions
+            occurrences = add_up(words, columns, shape, counts if entry_weights is None else counts * entry_weights)
+        else:  # most words occur once in a document, so that occurrences are documents and a few more
+            again = np.flatnonzero(counts > 1)
+            more = counts[again] - 1.0 if entry_weights is None else (counts[again] - 1.0) * entry_weights[again]
+            occurrences = by_document + _add_up_sparse(words[again], columns[again], shape, more)
         return cls(
             words=documents.vocabulary.words,
             classes=classes,
