@@ -113,7 +113,7 @@ def test_a_decision_gives_labels_of_the_classes_own_type() -> None:
 
 
 def test_an_unknown_class_is_refused_with_the_known_ones() -> None:
-    message = "unknown class 'eggs'; known: ham, spam"
+    message = "unknown class 'eggs'; known: ham, spam."
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         class_position(np.array(["ham", "spam"]), "eggs")
 

@@ -1,6 +1,7 @@
 """TfcrClassifier: text in, label out. It spells out the order of the stages, and nothing else."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,20 +13,28 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tfcr.decision import RULES, Decision
+from tfcr.decision import RULES, Decision, cost_matrix
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_tables
 from tfcr.embeddings.pretrained import AUTO
-from tfcr.errors import InputError, ModelError, look_up, shown
+from tfcr.errors import CorpusWarning, InputError, ModelError, look_up, shown
 from tfcr.features.blocks import AVERAGINGS, check_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
 from tfcr.features.parts import PARTS, CharacterNgrams, NgramLimits, Part, PartSettings, PlainVectors
 from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, newton, resolve_head
+from tfcr.heads.precision import (
+    Precision,
+    PrecisionLimits,
+    check_limits,
+    check_precision,
+    find_limits,
+    wanted_precision,
+)
 from tfcr.heads.stacking import PartToFit, Stacked, fit_parts
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.hardware import check_fits, memory_limit
-from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag
+from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag, number
 from tfcr.system.progress import Progress, Tell
 from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts, Labels, check_sample_weight, check_targets
@@ -60,6 +69,11 @@ PARAMETERS = (
     flag("warm_start"),
 )
 """What the numbers among the parameters may be; names are looked up in their tables."""
+PAIRS = ("class_weight", "precision", "costs")
+"""Parameters that may be a dict, whose keys may be any labels."""
+COST = number("costs", 0, 1e9)
+Costs = Mapping[tuple[Any, Any], float]
+"""From a true and an assigned label to what that costs."""
 FITTING = 0.9
 """About what fraction of the time of `fit_counted` goes into fitting the parts; the rest makes the word table."""
 
@@ -108,6 +122,13 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         What `predict` picks labels by. ``"macro-f1"``: the score, with the class offset or thresholds tuned for
         macro-F1 if classes are balanced. ``"probability"``: `predict_proba`. None: the first if `class_weight` is
         balanced, else the second.
+    precision
+        How often a label is to be right, such as .95; or a dict from class to that, in which None stands for all other
+        classes. `decide` then leaves texts whose label is less probable than that takes. Out-of-fold scores of all
+        documents tell how probable: training takes longer.
+    costs
+        A dict from (true label, assigned label) to what that costs; pairs that are not given cost 1, and right labels
+        nothing. `predict` then picks the label of the least expected cost.
     min_count
         Words that occur less often in training have no weight.
     dimensions
@@ -161,6 +182,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         C: float | None = None,
         class_weight: str | Mapping[Any, float] | None = "balanced",
         decision: str | None = None,
+        precision: Precision | None = None,
+        costs: Costs | None = None,
         min_count: float = 1,
         dimensions: int = 100,
         unlabelled: Iterable[str] | None = None,
@@ -179,6 +202,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.C = C
         self.class_weight = class_weight
         self.decision = decision
+        self.precision = precision
+        self.costs = costs
         self.min_count = min_count
         self.dimensions = dimensions
         self.unlabelled = unlabelled
@@ -199,8 +224,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         settings["parts"] = tuple(settings["parts"])
         if not isinstance(model.tokenizer, Tokenizer):
             settings["tokenizer"] = model.tokenizer
-        if isinstance(settings["class_weight"], list):
-            settings["class_weight"] = dict(settings["class_weight"])
+        for name in PAIRS:
+            if isinstance(settings.get(name), list):
+                settings[name] = {_hashable(key): value for key, value in settings[name]}
         classifier = cls(**settings)
         classifier._set_trained(model)
         return classifier
@@ -224,6 +250,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         documents = self.count(texts)
         embeddings = self.load_embeddings(texts, documents=documents)
         self.fit_counted(documents, labels[used], weights[used], embeddings)
+        self.check_limits()
         self._set_trained(self._trained().rounded())  # as it will be saved
         return self.remember_texts(texts)
 
@@ -263,8 +290,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             max_memory=memory_limit(self.max_memory),
             start=self._last_solution(counts.classes),
             seed=self._seed(),
+            hold_out=self.precision is not None,
             tell=lambda name, fraction: tell(name, fraction * FITTING),
         )
+        decision, self._limits = self._decide(labels, counts.classes, stacked)
         tell("building the word table", FITTING)
         seen = documents if stacked.uses_bigrams else documents.only_words()
         table = collapse(seen, sample_weight, stacked.blocks, stacked.fitted)
@@ -272,10 +301,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self._set_trained(
             TrainedModel(
                 table=table,
-                decision=_decision(labels, counts.classes, stacked, self._rule()),
+                decision=decision,
                 tokenizer=resolve_tokenizer(self.tokenizer),
                 settings=self._settings(),
-                training=_describe_training(counts, tables, stacked.part_weights),
+                training=_describe_training(counts, tables, stacked.part_weights, self._limits),
                 counts=counts,
             )
         )
@@ -325,6 +354,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Iterable[str]) -> Any:
         """Return the class of each text, an array; if texts have several, lists of labels or an indicator, as given."""
         return self._trained().predict(X)
+
+    def decide(self, X: Iterable[str]) -> list[Any]:
+        """Return the class of each text, or None if it is not probable enough for the `precision` that is wanted."""
+        return self._trained().decide(X)
 
     def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
         """Return a probability for each class; (n_documents, n_classes).
@@ -385,6 +418,39 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_label = True
         return tags
 
+    def check_limits(self) -> None:
+        """Raise InputError if the wanted precision cannot be had, after a fit: folds may go on without it."""
+        if self._limits is not None and self.precision is not None:
+            check_limits(self._limits, self.precision, self.classes_)
+
+    def _decide(self, labels: AnyLabels, classes: Labels, stacked: Stacked) -> tuple[Decision, PrecisionLimits | None]:
+        """Return how scores become labels, and how probable these must be for the precision that is wanted."""
+        several = isinstance(labels, LabelSets)
+        for name in ("precision", "costs"):
+            if several and getattr(self, name) is not None:
+                raise InputError(
+                    f"found {name}=, and several labels per text; expected one label for each, or no {name}"
+                )
+        link, form = ("independent", labels.form) if isinstance(labels, LabelSets) else (stacked.fitted.link, ONE)
+        costs = None if self.costs is None else cost_matrix(self.costs, classes)
+        decision = Decision(classes, link, form, stacked.thresholds, stacked.calibration, self._rule(), costs=costs)
+        if self.precision is None:
+            return decision, None
+        wanted = wanted_precision(self.precision, classes)
+        if stacked.held_out is None:
+            raise InputError(
+                f"found precision={shown(self.precision)}, and too few texts to measure it; expected two different "
+                "texts of a class at least: label more"
+            )
+        limits = find_limits(decision, *stacked.held_out, wanted)
+        if never := limits.without(classes):
+            warnings.warn(
+                f"texts of these classes are always unsure, in brackets the precision that can be had: {never}",
+                CorpusWarning,
+                stacklevel=3,
+            )
+        return replace(decision, least_probabilities=limits.least_probabilities), limits
+
     def _rule(self) -> str:
         """Return what labels are picked by: a name of RULES."""
         if self.decision is not None:
@@ -411,6 +477,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         check_blocks(self.blocks, self.averaging)
         check_cross_fit(self.cross_fit)
         check_class_weight(self.class_weight)
+        check_precision(self.precision)
+        _check_costs(self.costs)
         memory_limit(self.max_memory)
         check_seed(self.random_state)
         for part in self._part_rows():
@@ -517,7 +585,6 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON; a callable by its name, for people."""
-        by_class = self.class_weight
         return {
             "embeddings": _embeddings_name(self.embeddings),
             "parts": list(self.parts),
@@ -529,7 +596,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             "blocks": self.blocks,
             "cross_fit": self.cross_fit,
             "C": self.C,
-            "class_weight": [list(pair) for pair in by_class.items()] if isinstance(by_class, Mapping) else by_class,
+            **{name: _pairs(getattr(self, name)) for name in PAIRS},
+            "decision": self.decision,
             "min_count": self.min_count,
             "dimensions": self.dimensions,
             "random_state": check_seed(self.random_state),
@@ -551,14 +619,11 @@ def _as_sequence(embeddings: Embeddings | Sequence[Embeddings] | None) -> Sequen
     return (embeddings,) if isinstance(embeddings, Embeddings) else embeddings
 
 
-def _decision(labels: AnyLabels, classes: Labels, stacked: Stacked, rule: str) -> Decision:
-    """Return how scores become labels: one for each text, or all whose scores are above their thresholds."""
-    link, form = ("independent", labels.form) if isinstance(labels, LabelSets) else (stacked.fitted.link, ONE)
-    return Decision(classes, link, form, stacked.thresholds, stacked.calibration, rule)
-
-
 def _describe_training(
-    counts: ClassCounts, tables: Sequence[Embeddings], part_weights: Mapping[str, float]
+    counts: ClassCounts,
+    tables: Sequence[Embeddings],
+    part_weights: Mapping[str, float],
+    limits: PrecisionLimits | None,
 ) -> dict[str, Any]:
     coverage = tables[0].coverage(counts) if tables else None
     return {
@@ -570,9 +635,31 @@ def _describe_training(
         "coverage_words": None if coverage is None else coverage.words,
         "coverage_tokens": None if coverage is None else coverage.tokens,
         "part_weights": dict(part_weights),
+        **({} if limits is None else {"decided": limits.decided}),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": recorded_versions(),
     }
+
+
+def _check_costs(costs: object) -> None:
+    if costs is None:
+        return
+    if not isinstance(costs, Mapping) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in costs):
+        raise InputError(
+            f"found costs={shown(costs)}; expected a dict from (true label, assigned label) to a number, or None"
+        )
+    for cost in costs.values():
+        COST.check(cost)
+
+
+def _pairs(value: Any) -> Any:
+    """Return a dict as a list of its pairs, which JSON can hold; anything else as it is."""
+    return [list(pair) for pair in value.items()] if isinstance(value, Mapping) else value
+
+
+def _hashable(key: Any) -> Any:
+    """Return a key as it was before JSON made a list of a tuple."""
+    return tuple(key) if isinstance(key, list) else key
 
 
 def _embeddings_name(embeddings: AnyEmbeddings | None) -> str | None:

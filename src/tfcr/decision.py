@@ -7,14 +7,14 @@ has an output and a threshold of its own, and every class whose score is above i
     scores (n_documents, n_outputs)  --link-->  probabilities (n_documents, n_classes)  -->  labels (n_documents,)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.errors import InputError
+from tfcr.errors import InputError, unknown_name
 from tfcr.text.class_counts import Labels
 from tfcr.text.label_sets import ONE, AnyLabels, LabelSets, Members
 
@@ -153,6 +153,10 @@ RULES = ("macro-f1", "probability")
 """What a label is picked by: the score, which is tuned for macro-F1 where classes are balanced, or the probability."""
 
 
+NEVER = 2.0
+"""As the least probability of a class: its label is never decided."""
+
+
 @dataclass(frozen=True, eq=False)
 class Decision:
     """How scores become probabilities and labels.
@@ -171,11 +175,21 @@ class Decision:
         What makes probabilities of scores; None if there were no out-of-fold scores to learn it from.
     rule
         A name of RULES.
+    least_probabilities
+        The probability of each class from which on its label is decided, (n_classes,): below, a document is unsure.
+        NEVER for a class that is not decided at all; None: every label is decided.
+    costs
+        What it costs to assign a class, the column, to a document of another, the row; (n_classes, n_classes). The
+        label of the least expected cost is picked. None: it is picked by `rule`.
 
     Examples
     --------
     >>> Decision(np.array(["a", "b", "c"]), "softmax").labels(np.array([[0.3, 0.7, -1.0]]))
     array(['b'], dtype='<U1')
+    >>> Decision(np.array(["a", "b"]), "multinomial", least_probabilities=np.array([0.5, 0.9])).decided(
+    ...     np.array([[-1.0], [1.0], [3.0]])
+    ... )
+    ['a', None, 'b']
     >>> Decision(np.array(["a", "b", "c"]), "independent", "lists").labels(np.array([[0.3, 0.7, -1.0]]))
     [['a', 'b']]
     """
@@ -186,6 +200,8 @@ class Decision:
     thresholds: NDArray[np.float64] | None = None
     calibration: Calibration | None = None
     rule: str = RULES[0]
+    least_probabilities: NDArray[np.float64] | None = None
+    costs: NDArray[np.float64] | None = None
 
     @property
     def several(self) -> bool:
@@ -215,6 +231,8 @@ class Decision:
 
     def margins(self, scores: Scores) -> Scores:
         """Return what labels are picked by, (n_documents, n_classes): the largest, or of several labels all above 0."""
+        if self.costs is not None:
+            return -(self.probabilities(scores) @ self.costs)
         if self.rule == "probability" and self.calibration is not None:
             return self.calibration.logits(scores)
         found: Scores = scores - self.limits if self.several else class_scores(scores)
@@ -223,6 +241,20 @@ class Decision:
     def winners(self, scores: Scores) -> ClassNumbers:
         """Return the position of the winning class of each document; ties go to the first. Not for several labels."""
         return np.asarray(self.margins(scores).argmax(axis=1), np.int64)
+
+    def sure(self, scores: Scores) -> NDArray[np.bool_]:
+        """Return whether the label of each document is probable enough to be decided; (n_documents,)."""
+        if self.least_probabilities is None:
+            return np.ones(len(scores), np.bool_)
+        return np.asarray(self.confidences(scores) >= self.least_probabilities[self.winners(scores)])
+
+    def decided(self, scores: Scores) -> list[Any]:
+        """Return the label of each document, None if it is unsure; of several labels, a list, which may be empty."""
+        assigned = self.assigned(scores)
+        if isinstance(assigned, LabelSets):
+            return assigned.lists()
+        pairs = zip(assigned.tolist(), self.sure(scores).tolist(), strict=True)
+        return [label if sure else None for label, sure in pairs]
 
     def assigned(self, scores: Scores) -> AnyLabels:
         """Return the winning class of each document as a label, or all classes above their thresholds."""
@@ -246,8 +278,36 @@ def class_position(classes: Labels, label: Any) -> int:
     """Return the position of a label among the classes."""
     found = np.flatnonzero(classes == label)
     if not len(found):
-        raise InputError(f"unknown class {label!r}; known: {', '.join(map(str, classes.tolist()))}")
+        raise InputError(unknown_name(label, list(map(str, classes.tolist())), "class"))
     return int(found[0])
+
+
+def label_position(classes: Labels, label: Any) -> int:
+    """Return the position of a label that may be given as text, as options and files do, whatever the classes are."""
+    found = np.flatnonzero(np.array([str(known) for known in classes.tolist()]) == str(label))
+    return int(found[0]) if len(found) else class_position(classes, label)
+
+
+def cost_matrix(costs: Mapping[tuple[Any, Any], float], classes: Labels) -> NDArray[np.float64]:
+    """Return the cost of assigning each class, a column, to a document of each, a row; (n_classes, n_classes).
+
+    Parameters
+    ----------
+    costs
+        From a true and an assigned label to the cost. What is not given costs 1, and the right label nothing.
+    classes
+        Sorted.
+
+    Examples
+    --------
+    >>> cost_matrix({("spam", "ham"): 0.5}, np.array(["ham", "spam"]))
+    array([[0. , 1. ],
+           [0.5, 0. ]])
+    """
+    matrix = 1 - np.eye(len(classes))
+    for (true, assigned), cost in costs.items():
+        matrix[label_position(classes, true), label_position(classes, assigned)] = cost
+    return matrix
 
 
 # how good decisions are --------------------------------------------------------------------------------------------

@@ -518,7 +518,8 @@ def _fit_seconds(model: TfcrClassifier, corpus: Corpus) -> float:
     of_words = 0.05 + (5e-6 * len(corpus) + 0.09 * _million_tokens(corpus)) * sqrt(n_classes)
     rows = [PARTS[name] for name in model.parts if model.embeddings is not None or not PARTS[name].needs_vectors]
     heads = [len(row.strengths) if model.C is None else 1 for row in rows]
-    fits = [expected_fits(len(corpus), len(rows), n_heads) for n_heads in heads]
+    hold_out = model.precision is not None
+    fits = [expected_fits(len(corpus), len(rows), n_heads, hold_out=hold_out) for n_heads in heads]
     of_parts = [
         max(row.cost * of_words, _block_seconds(model, len(corpus), n_classes) if row.needs_vectors else 0.0)
         for row in rows
@@ -587,6 +588,7 @@ def train_and_measure(
             }
         notes = (*plan.notes, *compare_with_majority(result, balanced=model.class_weight == "balanced"))
     fit_on(model, prepared, stages).remember_texts(corpus.texts)
+    model.check_limits()
     columns: dict[str, Any] = {"columns": list(corpus.columns), "label_column": corpus.label_column}
     columns |= {"label_separator": corpus.label_separator} if corpus.several else {}
     training = {**model.training_, "data": Path(corpus.name).name, **columns}

@@ -20,7 +20,7 @@ from tests.features.scoring import score_blocks
 from tfcr import ClassCounts
 from tfcr.decision import best_class
 from tfcr.errors import InputError
-from tfcr.features.cross_fit import cross_fit_blocks, make_blocks_from
+from tfcr.features.cross_fit import cross_fit_blocks, make_blocks_from, stratified_folds
 from tfcr.features.parts import PARTS, PartSettings
 from tfcr.heads import HEADS, fit_head, stacking
 from tfcr.heads.base import Examples, FittedHead, Problem
@@ -32,11 +32,11 @@ from tfcr.heads.stacking import (
     _gains,
     _PartFit,
     _weighted_sum,
+    enough_folds,
     fit_parts,
     learn_part_weights,
     least_loss,
     not_worse_than_one,
-    stacking_folds,
     tune_class_offset,
 )
 from tfcr.heads.targets import Targets
@@ -48,6 +48,10 @@ def targets(labels: Any) -> Targets:
     numbers = np.asarray(labels)
     n_classes = int(numbers.max()) + 1
     return Targets(numbers, n_classes, np.ones(len(numbers)), np.ones(n_classes))
+
+
+def stacking_folds(examples: Examples, seed: int) -> Sequence[NDArray[np.int64]]:
+    return enough_folds(stratified_folds(examples.documents, examples.targets.labels, FOLDS, seed), examples.targets)
 
 
 def test_a_part_that_knows_nothing_gets_no_weight() -> None:

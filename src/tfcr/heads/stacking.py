@@ -81,7 +81,8 @@ class Stacked:
     """The sum of the fitted parts, and the weight of each part in scores of equal standard deviation.
 
     `thresholds` are the scores above which each class is assigned if documents have several; None if none were tuned.
-    `calibration` makes probabilities of scores; None if there were no out-of-fold scores.
+    `calibration` makes probabilities of scores; None if there were no out-of-fold scores. `held_out` are such scores
+    of all documents, if they were asked for and there can be any.
     """
 
     blocks: list[Block]
@@ -90,6 +91,14 @@ class Stacked:
     uses_bigrams: bool
     thresholds: NDArray[np.float64] | None = None
     calibration: Calibration | None = None
+    held_out: "HeldOut | None" = None
+
+
+class HeldOut(NamedTuple):
+    """Scores of documents by classifiers that did not see them, and their targets; (n_documents, n_outputs)."""
+
+    scores: Scores
+    truth: Targets
 
 
 def fit_parts(
@@ -100,6 +109,7 @@ def fit_parts(
     max_memory: int,
     start: FittedHead | None = None,
     seed: int = 0,
+    hold_out: bool = False,
     tell: Tell = lambda name, fraction: None,
 ) -> Stacked:
     """Fit all parts and add them up; a single part with a single head is fitted without stacking.
@@ -118,18 +128,20 @@ def fit_parts(
         The solution of a similar problem; for a single part only.
     seed
         Of the split into folds.
+    hold_out
+        Whether out-of-fold scores of all documents are wanted; there is stacking then in any case.
     tell
         Called before each fit.
     """
-    steps = _Steps(parts, len(examples.documents), tell)
-    if len(parts) == 1 and len(parts[0].heads) == 1:
+    steps = _Steps(parts, len(examples.documents), tell, hold_out=hold_out)
+    if len(parts) == 1 and len(parts[0].heads) == 1 and not hold_out:
         [part], [head] = parts, parts[0].heads
         fit = _PartFit(part, part.select(examples), counts, max_memory, seed)
         steps.begin("fitting", part)
         fitted = _with_constants(fit.fit(head, start), examples.targets)
         return Stacked([*fit.problem.blocks], fitted, {part.name: 1.0}, part.uses_bigrams)
     fits = [_PartFit(part, part.select(examples), counts, max_memory, seed) for part in parts]
-    plan = _learn_stacking(fits, examples, seed, steps)
+    plan = _learn_stacking(fits, examples, seed, steps, hold_out=hold_out)
     used = np.flatnonzero(plan.weights).tolist()
     fitted_parts = []
     for number in used:
@@ -143,21 +155,22 @@ def fit_parts(
         uses_bigrams=any(parts[number].uses_bigrams for number in used),
         thresholds=plan.thresholds,
         calibration=plan.calibration,
+        held_out=plan.held_out,
     )
 
 
-def expected_fits(n_documents: int, n_parts: int, n_heads: int) -> float:
+def expected_fits(n_documents: int, n_parts: int, n_heads: int, *, hold_out: bool = False) -> float:
     """Return about how many fits of a part there will be, out of fold and the last; see `fit_parts`.
 
     A fit without a fold counts as one, the last as FOLDS / (FOLDS - 1): it sees all documents.
     """
     last = FOLDS / (FOLDS - 1)
-    if n_parts == 1 and n_heads == 1:
+    if n_parts == 1 and n_heads == 1 and not hold_out:
         return last
     fold = max(n_documents // FOLDS, 1)
     enough = min(FOLDS, -(-MAX_OUT_OF_FOLD // fold))
     picking = min(enough, -(-PICKING_DOCUMENTS // fold)) if n_heads > 1 else 0
-    n_folds = max(picking, enough if n_parts > 1 else min(enough, OFFSET_FOLDS))
+    n_folds = FOLDS if hold_out else max(picking, enough if n_parts > 1 else min(enough, OFFSET_FOLDS))
     tried = min(n_heads, 3)  # the search descends from the middle, and sees both neighbours
     return tried * picking + (n_folds - picking) + last
 
@@ -165,9 +178,10 @@ def expected_fits(n_documents: int, n_parts: int, n_heads: int) -> float:
 class _Steps:
     """Tells what is fitted next, and the fraction of the expected fits that is done."""
 
-    def __init__(self, parts: Sequence[PartToFit], n_documents: int, tell: Tell) -> None:
+    def __init__(self, parts: Sequence[PartToFit], n_documents: int, tell: Tell, *, hold_out: bool) -> None:
         self.tell = tell
-        self.total = sum(part.cost * expected_fits(n_documents, len(parts), len(part.heads)) for part in parts)
+        fits = [expected_fits(n_documents, len(parts), len(part.heads), hold_out=hold_out) for part in parts]
+        self.total = sum(part.cost * n_fits for part, n_fits in zip(parts, fits, strict=True))
         self.done = self.next = 0.0
 
     def begin(self, doing: str, part: PartToFit) -> None:
@@ -307,6 +321,8 @@ class _Stacking(NamedTuple):
         Of several labels: the score above which each class is assigned; (n_classes,).
     calibration
         What makes probabilities of the sum; None without out-of-fold scores.
+    held_out
+        The sum for all documents, out of fold, if it was asked for.
     """
 
     heads: list[Head]
@@ -315,11 +331,15 @@ class _Stacking(NamedTuple):
     offsets: NDArray[np.float64]
     thresholds: NDArray[np.float64] | None = None
     calibration: Calibration | None = None
+    held_out: HeldOut | None = None
 
 
-def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, steps: _Steps) -> _Stacking:
+def _learn_stacking(
+    fits: Sequence[_PartFit], examples: Examples, seed: int, steps: _Steps, *, hold_out: bool
+) -> _Stacking:
     targets = examples.targets
-    folds = stacking_folds(examples, seed)
+    every_fold = stratified_folds(examples.documents.only_words(), targets.labels, FOLDS, seed)
+    folds = enough_folds(every_fold, targets)
     out_of_fold = [OutOfFold(fit, folds, steps.begin) for fit in fits]
     picked = [part.pick_head() for part in out_of_fold]
     heads = [fit.part.heads[number] for fit, number in zip(fits, picked, strict=True)]
@@ -333,18 +353,33 @@ def _learn_stacking(fits: Sequence[_PartFit], examples: Examples, seed: int, ste
     scaled = [part / scale for part, scale in zip(scores, scales, strict=True)]
     weights = not_worse_than_one(learn_part_weights(scaled, truth), scaled, truth)
     summed = np.tensordot(weights, np.stack(scaled), 1)
-    if targets.several:
-        calibration = fit_calibration(summed, truth, targets)
-        return _Stacking(heads, weights, scales, no_offsets, tune_thresholds(summed, truth, targets), calibration)
-    offsets = tune_class_offset(summed, truth, targets)
-    return _Stacking(heads, weights, scales, offsets, None, fit_calibration(summed + offsets, truth, targets))
+    n_documents = len(targets.labels)
+    more = n_documents / (n_documents - len(folds[0]))
+    offsets = no_offsets if targets.several else tune_class_offset(summed, truth, targets)
+    summed += offsets
+    plan = _Stacking(
+        heads=heads,
+        weights=weights,
+        scales=scales,
+        offsets=offsets,
+        thresholds=tune_thresholds(summed, truth, targets) if targets.several else None,
+        calibration=fit_calibration(summed, truth, targets, more),
+    )
+    if not hold_out:
+        return plan
+    held_out = [
+        weight / scale * replace(part, folds=every_fold).scores(number, len(every_fold))
+        for part, number, weight, scale in zip(out_of_fold, picked, weights, scales, strict=True)
+        if weight
+    ]
+    truth = targets.rows(np.concatenate(every_fold))
+    return plan._replace(held_out=HeldOut(np.sum(held_out, axis=0) + offsets, truth))
 
 
-def stacking_folds(examples: Examples, seed: int) -> list[NDArray[np.int64]]:
-    """Return folds of documents, no more than are needed."""
-    folds = stratified_folds(examples.documents.only_words(), examples.targets.labels, FOLDS, seed)
+def enough_folds(folds: Sequence[NDArray[np.int64]], targets: Targets) -> Sequence[NDArray[np.int64]]:
+    """Return as many of the folds as stacking needs."""
     # folds of 1,500 documents: 1,500 and 3,000 in all; the second reaches 2,000, so two are enough
-    counted = np.cumsum([len(fold) for fold in folds]) * balance(examples.targets.class_totals())
+    counted = np.cumsum([len(fold) for fold in folds]) * balance(targets.class_totals())
     return folds[: int(np.searchsorted(counted, MAX_OUT_OF_FOLD)) + 1]
 
 

@@ -83,10 +83,16 @@ def write_decision(decision: Decision) -> dict[str, Any]:
     known = decision.calibration
     return {
         "form": decision.form,
-        "thresholds": None if decision.thresholds is None else decision.thresholds.tolist(),
+        "thresholds": _listed(decision.thresholds),
         "calibration": known and {"scale": known.scale, "offsets": known.offsets.tolist()},
         "rule": decision.rule,
+        "least_probabilities": _listed(decision.least_probabilities),
+        "costs": _listed(decision.costs),
     }
+
+
+def _listed(array: NDArray[np.float64] | None) -> list[Any] | None:
+    return None if array is None else array.tolist()
 
 
 def read_decision(classes: Labels, link: str, stored: Mapping[str, Any] | None) -> Decision:
@@ -97,7 +103,16 @@ def read_decision(classes: Labels, link: str, stored: Mapping[str, Any] | None) 
     else:
         thresholds = stored["thresholds"]
         limits = None if thresholds is None else np.array(thresholds, np.float64)
-        decision = Decision(classes, link, stored["form"], limits, _read_calibration(classes, stored), stored["rule"])
+        decision = Decision(
+            classes,
+            link,
+            stored["form"],
+            limits,
+            _read_calibration(classes, stored),
+            stored["rule"],
+            _read_positive(stored, "least_probabilities", classes.shape),
+            _read_positive(stored, "costs", (len(classes), len(classes))),
+        )
         if stored["form"] not in FORMS or not (limits is None or _are_numbers(limits, classes)):
             raise ModelError("its thresholds, or the form of its labels, cannot be read")
         if stored["rule"] not in RULES:
@@ -114,6 +129,17 @@ def _read_calibration(classes: Labels, stored: Mapping[str, Any]) -> Calibration
     found = Calibration(float(known["scale"]), np.array(known["offsets"], np.float64))
     if not 0 < found.scale <= LARGEST or not _are_numbers(found.offsets, classes):
         raise ModelError("its calibration cannot be read")
+    return found
+
+
+def _read_positive(stored: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+    """Return numbers that are not below 0; None in models that have none, or were saved before there were any."""
+    values = stored.get(name)
+    if values is None:
+        return None
+    found = np.array(values, np.float64)
+    if found.shape != shape or not ((found >= 0) & (found <= LARGEST)).all():
+        raise ModelError(f"its {name.replace('_', ' ')} cannot be read")
     return found
 
 

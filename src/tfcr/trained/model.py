@@ -98,6 +98,10 @@ class TrainedModel:
         """Return the class of each text; if texts have several, lists of labels or an indicator: see `Decision`."""
         return self.decision.labels(self.score_texts(texts).scores)
 
+    def decide(self, texts: Iterable[str]) -> list[Any]:
+        """Return the class of each text, None if it is unsure: less probable than the wanted precision takes."""
+        return self.decision.decided(self.score_texts(texts).scores)
+
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """Return a probability for each class; (n_documents, n_classes)."""
         return self.decision.probabilities(self.score_texts(texts).scores)
