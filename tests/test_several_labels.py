@@ -174,6 +174,9 @@ BAD_DECISIONS: dict[str, Any] = {
         "calibration": {"scale": 1, "offsets": [0]},
         "rule": "macro-f1",
     },
+    "too few least probabilities": {"form": "lists", "thresholds": None, **REST, "least_probabilities": [0.5]},
+    "a negative cost": {"form": "lists", "thresholds": None, **REST, "costs": [[0, 1, 1], [1, 0, 1], [-1, 1, 0]]},
+    "costs that are no square": {"form": "lists", "thresholds": None, **REST, "costs": [[0, 1, 1]]},
 }
 
 

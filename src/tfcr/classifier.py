@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tfcr.decision import RULES, Decision, cost_matrix
+from tfcr.decision import RULES, UNSURE, Decision, cost_matrix
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_tables
 from tfcr.embeddings.pretrained import AUTO
-from tfcr.errors import CorpusWarning, InputError, ModelError, look_up, shown
+from tfcr.errors import InputError, ModelError, TfcrWarning, look_up, shown
 from tfcr.features.blocks import AVERAGINGS, check_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
@@ -278,6 +278,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         tables = _as_sequence(embeddings)
         counts, kept = count_classes(documents.only_words(), labels, sample_weight, self.min_count)
+        self._check_choices(labels, counts.classes)
         if self.embeddings == AUTO:  # the vectors of a whole corpus may know no word of a small part of it
             tables = [table for table in tables if table.coverage(kept).words]
         documents = documents.over_words(counts.occurs(self.min_count))
@@ -419,36 +420,51 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def check_limits(self) -> None:
-        """Raise InputError if the wanted precision cannot be had, after a fit: folds may go on without it."""
-        if self._limits is not None and self.precision is not None:
-            check_limits(self._limits, self.precision, self.classes_)
+        """Raise InputError if the wanted precision cannot be had, and warn of classes for which it cannot.
+
+        To be called after `fit_counted`; in folds, that would be too early to give up.
+        """
+        if self._limits is None or self.precision is None:
+            return
+        check_limits(self._limits, self.precision, self.classes_)
+        if never := self._limits.without(self.classes_):
+            warnings.warn(
+                f"texts of these classes are always unsure, in brackets the precision that can be had: {never}",
+                TfcrWarning,
+                stacklevel=3,
+            )
+
+    def _check_choices(self, labels: AnyLabels, classes: Labels) -> None:
+        """Raise InputError for a precision or costs that these labels cannot have, before any long work."""
+        for name in ("precision", "costs"):
+            if isinstance(labels, LabelSets) and getattr(self, name) is not None:
+                raise InputError(
+                    f"found {name}={shown(getattr(self, name))}, and several labels per text; expected one label for "
+                    f"each, or no {name}"
+                )
+        if self.precision is not None:
+            wanted_precision(self.precision, classes)
+            if UNSURE in map(str, classes.tolist()):
+                raise InputError(
+                    f"found precision={shown(self.precision)}, and a class named {UNSURE!r}, which stands for texts "
+                    "that are not decided; expected another name: --label-map FILE gives it one"
+                )
+        if self.costs is not None:
+            cost_matrix(self.costs, classes)
 
     def _decide(self, labels: AnyLabels, classes: Labels, stacked: Stacked) -> tuple[Decision, PrecisionLimits | None]:
         """Return how scores become labels, and how probable these must be for the precision that is wanted."""
-        several = isinstance(labels, LabelSets)
-        for name in ("precision", "costs"):
-            if several and getattr(self, name) is not None:
-                raise InputError(
-                    f"found {name}=, and several labels per text; expected one label for each, or no {name}"
-                )
         link, form = ("independent", labels.form) if isinstance(labels, LabelSets) else (stacked.fitted.link, ONE)
         costs = None if self.costs is None else cost_matrix(self.costs, classes)
         decision = Decision(classes, link, form, stacked.thresholds, stacked.calibration, self._rule(), costs=costs)
         if self.precision is None:
             return decision, None
-        wanted = wanted_precision(self.precision, classes)
         if stacked.held_out is None:
             raise InputError(
                 f"found precision={shown(self.precision)}, and too few texts to measure it; expected two different "
                 "texts of a class at least: label more"
             )
-        limits = find_limits(decision, *stacked.held_out, wanted)
-        if never := limits.without(classes):
-            warnings.warn(
-                f"texts of these classes are always unsure, in brackets the precision that can be had: {never}",
-                CorpusWarning,
-                stacklevel=3,
-            )
+        limits = find_limits(decision, *stacked.held_out, wanted_precision(self.precision, classes))
         return replace(decision, least_probabilities=limits.least_probabilities), limits
 
     def _rule(self) -> str:

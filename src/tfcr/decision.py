@@ -153,6 +153,8 @@ RULES = ("macro-f1", "probability")
 """What a label is picked by: the score, which is tuned for macro-F1 where classes are balanced, or the probability."""
 
 
+UNSURE = "unsure"
+"""Stands in tables for a label that is less probable than the wanted precision takes."""
 NEVER = 2.0
 """As the least probability of a class: its label is never decided."""
 

@@ -20,7 +20,7 @@ from tfcr.data.resumable import TableFile, complete_record, journal_of, resumabl
 from tfcr.data.sources import files_in_folders, resolve_sources
 from tfcr.data.writers import WRITERS, Style, check_target, frame_writer
 from tfcr.errors import DataError, InputError
-from tfcr.predict_table import Summary, free_names, predict_frame
+from tfcr.predict_table import NO_EXTRAS, Extras, Summary, added_classes, added_columns, free_names, predict_frame
 from tfcr.system.journal import Journal, opened_journal
 from tfcr.system.limits import is_folder, is_there
 from tfcr.system.pipeline import read_ahead, write_behind
@@ -183,6 +183,7 @@ def predict_target(
     style_of: Callable[[Table], tuple[str, Style]],
     journal: Journal | None,
     *,
+    extras: Extras = NO_EXTRAS,
     note: Note = lambda line: None,
     tell: Callable[[int], object] = lambda size: None,
 ) -> Predicted:
@@ -200,12 +201,14 @@ def predict_target(
         From the first table to the format and the style to write.
     journal
         Of the run, if it can be resumed.
+    extras
+        What rows tell besides label, probability and unknown words.
     note
         Called with what the user may want to know.
     tell
         Called with the size of what was read so far, in bytes.
     """
-    classes = model.classes.tolist()
+    classes = added_classes(model)
     inputs = state_of(target.sources) if journal is not None else None
     if journal is not None and target.path is not None:
         done = complete_record(target.path, journal, inputs)
@@ -213,9 +216,12 @@ def predict_target(
             return Predicted(Summary.restored(classes, done["notes"]), was_complete=True)
     with closing(pieces):
         first = next(pieces)  # on this thread: it may wait for standard input, which Ctrl-C must be able to stop
-        names = free_names(first[0].frame.columns)
+        added = added_columns(model, [], extras)
+        names = free_names(first[0].frame.columns, added.columns)
         kind, style = style_of(first[0])
-        style = replace(style, fixed=tuple(names[1:]), lists=tuple(names[:2]) if model.decision.several else ())
+        types = dict(zip(names, added.dtypes, strict=True))
+        fixed = tuple(name for name, of_column in types.items() if of_column in (pl.Float64, pl.List(pl.Float64)))
+        style = replace(style, fixed=fixed, lists=tuple(names[:2]) if model.decision.several else ())
         with _opened(target.path, kind, style, journal, inputs) as file:
             if file.rows:
                 note(f"{target.path}: resuming after {file.rows:,} rows")
@@ -228,7 +234,7 @@ def predict_target(
             with read_ahead(_rows_after(file.rows, first, pieces)) as tables, write_behind(add) as write:
                 for table, columns in tables:
                     note(table.how)
-                    frame = predict_frame(model, table.frame, columns.text, names=names)
+                    frame = predict_frame(model, table.frame, columns.text, names=names, extras=extras)
                     summary.add(frame, names)
                     write((frame, summary.state()))
                     read += int(table.frame.estimated_size())

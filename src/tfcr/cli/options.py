@@ -4,7 +4,7 @@ A command that takes a parameter of one of the classes here gets all of its opti
 """
 
 import inspect
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -42,6 +42,7 @@ Folds = Annotated[int, evaluation_option("--cv", metavar="N", help="Number of cr
 MinClassSize = Annotated[
     int, evaluation_option("--min-class-size", metavar="N", help="Leave out classes with fewer documents.")
 ]
+COSTS_HELP = "The file has three columns: the true label, the assigned one, and what that costs; all other mistakes cost 1."
 OF_PRESET = "the preset's"
 SCHEME_HELP = "Weighting scheme of the part vectors: {schemes}."
 
@@ -364,6 +365,25 @@ class Training:
             show_default="macro-f1 if classes are balanced",
         ),
     ] = None
+    precision: Annotated[
+        list[str] | None,
+        model_option(
+            "--precision",
+            metavar="P|LABEL=P",
+            help="How often labels are to be right, such as 0.95; predict calls rows unsure whose label is less "
+            "probable than that takes. Repeat for single classes: --precision refund=0.98.",
+            show_default="every row is decided",
+        ),
+    ] = None
+    costs: Annotated[
+        str | None,
+        model_option(
+            "--costs",
+            metavar="FILE",
+            help=f"Pick the labels of the least expected cost. {COSTS_HELP}",
+            show_default="none",
+        ),
+    ] = None
     min_count: Annotated[
         float, model_option("--min-count", metavar="N", help="Words that occur less often get weight 0.")
     ] = 1
@@ -431,6 +451,8 @@ class Training:
             "cross_fit": self.cross_fit,
             "C": self.strength,
             "decision": self.decision,
+            "precision": _parse_precision(self.precision) if self.precision else None,
+            "costs": None if self.costs is None else read_costs(self.costs),
             "dimensions": self.dimensions,
         }
         parameters: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -439,6 +461,35 @@ class Training:
         if self.class_weight is not None:
             parameters["class_weight"] = None if self.class_weight == "none" else self.class_weight
         return parameters
+
+
+def _parse_precision(given: Sequence[str]) -> float | dict[Any, float]:
+    """Return the precision that is wanted, of all classes or of some; of a class that is named, its own."""
+    from tfcr.errors import InputError
+
+    wanted: dict[Any, float] = {}
+    for text in given:
+        label, equals, number = text.rpartition("=")
+        key = label.strip() if equals else None
+        try:
+            value = float(number)
+        except ValueError:
+            value = -1.0
+        if not 0 < value < 1:
+            raise InputError(
+                f"found --precision {text!r}; expected a number between 0 and 1, such as 0.95, or one for a class, "
+                "such as refund=0.98"
+            )
+        if wanted.setdefault(key, value) != value:
+            raise InputError(f"found --precision twice for {key or 'all classes'}; give it once")
+    return wanted[None] if list(wanted) == [None] else wanted
+
+
+def read_costs(path: str) -> "dict[tuple[str, str], float]":
+    """Return the costs of a file: from a true and an assigned label to what that costs."""
+    from tfcr.data.costs import read_costs as read
+
+    return read(path)
 
 
 def _refuse_idle(model: "TfcrClassifier", given: Collection[str]) -> None:

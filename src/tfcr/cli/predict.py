@@ -1,20 +1,23 @@
 """``tfcr predict``."""
 
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tfcr.cli.help import output_option
-from tfcr.cli.options import Data, Model, Reading, Writing, with_options
+from tfcr.cli.options import COSTS_HELP, Data, Model, Reading, Writing, read_costs, with_options
 from tfcr.cli.output import if_stopped, note, progress_bar, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tfcr.data.options import Table
     from tfcr.data.writers import Style
     from tfcr.predict_files import Target
+    from tfcr.predict_table import Extras, Summary
+    from tfcr.system.journal import Journal
     from tfcr.trained.model import TrainedModel
 
 
@@ -35,6 +38,27 @@ def predict(
             show_default="standard output, as csv, tsv or jsonl like the input",
         ),
     ] = None,
+    second: Annotated[
+        bool, output_option("--second", help="Add the second likeliest label, and its probability.")
+    ] = False,
+    all_probabilities: Annotated[
+        bool, output_option("--all-probabilities", help="Add the probability of each class, as probability_LABEL.")
+    ] = False,
+    why: Annotated[
+        int,
+        output_option(
+            "--why",
+            metavar="N",
+            help="Add the N words that spoke most for the label, as why.",
+            min=0,
+            max=1000,
+            show_default="none",
+        ),
+    ] = 0,
+    costs: Annotated[
+        str | None,
+        output_option("--costs", metavar="FILE", help=f"Pick the labels of the least expected cost. {COSTS_HELP}"),
+    ] = None,
     resume: Annotated[
         bool, output_option("--resume", help="Resume a run that was stopped or killed; give the same options again.")
     ] = False,
@@ -45,20 +69,25 @@ def predict(
     If texts have several labels, predicted and probability hold all of them: lists in JSON lines and Parquet, joined
     by the label separator in other formats.
 
+    If the model was trained with --precision, rows whose label is not probable enough are unsure, and all rows get
+    likeliest, second and second_probability.
+
     \b
     tfcr predict model new.csv -o labelled.csv
     tfcr predict model 'in/*.csv' -o out/
+    tfcr predict model new.csv --second --why 3
     """
     from tfcr.errors import DataError
-    from tfcr.predict_files import Target, predict_target, run_journal, targets_of
-    from tfcr.predict_table import OUTPUT_SEPARATOR, Summary
-    from tfcr.trained.model import TrainedModel
+    from tfcr.predict_files import run_journal, targets_of
+    from tfcr.predict_table import Extras, Summary, added_classes, check_extras
 
     targets = targets_of(data, output, reading.path)
-    classifier = TrainedModel.load(model)
-    total = Summary(classifier.classes.tolist())
-    failed: list[Target] = []
-    options = {**asdict(reading), **asdict(writing), "json": json}
+    classifier = _classifier(model, costs)
+    extras = Extras(second, all_probabilities, why)
+    check_extras(classifier, extras)
+    job = _Job(classifier, reading, writing, extras, json)
+    total, failed = Summary(added_classes(classifier)), []
+    options = {**asdict(reading), **asdict(writing), **asdict(extras), "costs": costs, "json": json}
     with (
         run_journal(targets, output, model, options, resume=resume, note=note) as journal,
         progress_bar(hidden=output is None and sys.stdout.isatty()) as stages,  # the rows go there
@@ -71,28 +100,15 @@ def predict(
             def tell(size: int, before: int = before) -> None:
                 stages.tell("predicting", (before + size) / max(in_all, before + size))
 
-            def style_of(table: "Table", target: Target = target) -> "tuple[str, Style]":
-                kind, style = writing.style(table, None if target.path is None else str(target.path), json=json)
-                separator = reading.label_separator or classifier.training.get("label_separator") or OUTPUT_SEPARATOR
-                style = replace(style, label_separator=separator)
-                _check_labels(classifier, kind, style)
-                return kind, style
-
-            pieces = reading.pieces(list(target.sources), classifier.training)
             try:
-                found = predict_target(classifier, target, pieces, style_of, journal, note=note, tell=tell)
+                total.merge(job.run(target, journal, tell, named=len(targets) > 1))
             except DataError as error:
                 if len(targets) == 1:
                     raise
                 warn(f"{target.path} was not written: {error}")
                 failed.append(target)
-                continue
-            total.merge(found.summary)
-            before += _size_of_files([target])
-            if len(targets) > 1:
-                note(
-                    f"{target.path}: {found.summary.rows:,} rows" + (", complete already" if found.was_complete else "")
-                )
+            else:
+                before += _size_of_files([target])
         if journal is not None and not failed:
             journal.remove()
     for line in total.lines():
@@ -102,6 +118,62 @@ def predict(
             f"{len(failed)} of {len(targets)} inputs failed, the first is {failed[0].sources[0]}; the others are "
             "complete. Mend or leave out what failed, and give the same command with --resume"
         )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is done to each target."""
+
+    model: "TrainedModel"
+    reading: Reading
+    writing: Writing
+    extras: "Extras"
+    json: bool
+
+    def run(
+        self, target: "Target", journal: "Journal | None", tell: "Callable[[int], object]", *, named: bool
+    ) -> "Summary":
+        """Predict a target; say how many rows it had if it is one of several, `named`."""
+        from tfcr.predict_files import predict_target
+
+        pieces = self.reading.pieces(list(target.sources), self.model.training)
+        found = predict_target(
+            self.model, target, pieces, partial(self.style, target), journal, extras=self.extras, note=note, tell=tell
+        )
+        if named:
+            done = ", complete already" if found.was_complete else ""
+            note(f"{target.path}: {found.summary.rows:,} rows{done}")
+        return found.summary
+
+    def style(self, target: "Target", table: "Table") -> "tuple[str, Style]":
+        """Return the format and the style to write a target in."""
+        from tfcr.predict_table import OUTPUT_SEPARATOR
+
+        kind, style = self.writing.style(table, None if target.path is None else str(target.path), json=self.json)
+        given = self.reading.label_separator or self.model.training.get("label_separator")
+        style = replace(style, label_separator=given or OUTPUT_SEPARATOR)
+        _check_labels(self.model, kind, style)
+        return kind, style
+
+
+def _classifier(path: str, costs: str | None) -> "TrainedModel":
+    """Return the model, with other costs than it was trained with if a file gives some."""
+    from tfcr.decision import cost_matrix
+    from tfcr.errors import InputError
+    from tfcr.trained.model import TrainedModel
+
+    model = TrainedModel.load(path)
+    if costs is None:
+        return model
+    if model.decision.several:
+        raise InputError(f"found --costs, and {path}, which gives several labels; expected a model that gives one")
+    if model.decision.least_probabilities is not None:
+        raise InputError(
+            f"found --costs, and {path}, which was trained for a precision of other labels; train with both: "
+            "tfcr train DATA --precision P --costs FILE"
+        )
+    matrix = cost_matrix(read_costs(costs), model.classes)
+    return replace(model, decision=replace(model.decision, costs=matrix))
 
 
 def _if_stopped(output: str | None, *, can_resume: bool) -> str:

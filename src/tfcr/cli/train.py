@@ -76,4 +76,6 @@ def train(
     print()
     for name, score in scores.items():
         print(f"{name}: {score:.3f}")
+    if "decided" in model.training_:
+        print(f"decided at the wanted precision, out of fold: {model.training_['decided']:.3f} of the documents")
     print(f"Saved to {output}. Next: tfcr predict {output} NEW.csv")

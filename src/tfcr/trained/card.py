@@ -13,7 +13,7 @@ def model_card(config: dict[str, Any]) -> str:
         "\n".join(["```python", "from tfcr import load", "", 'load("this-folder").predict(["a text"])', "```"]),
         _scores(config["scores"]),
         _trained_on(config["training"], config["classes"]["values"]),
-        *_decision(config.get("decision"), config["classes"]["values"]),
+        *_decision(config.get("decision"), config["classes"]["values"], config["training"]),
         _hashes(config.get("hashed_texts")),
         _table("Settings", ("setting", "value"), sorted(config["settings"].items())),
         _table("Made with", ("", "version"), sorted(config["training"]["versions"].items())),
@@ -36,7 +36,7 @@ def _trained_on(training: dict[str, Any], classes: list[Any]) -> str:
     return _table("What it was trained on", ("class", "documents"), rows, summary)
 
 
-def _decision(decision: dict[str, Any] | None, classes: list[Any]) -> list[str]:
+def _decision(decision: dict[str, Any] | None, classes: list[Any], training: dict[str, Any]) -> list[str]:
     """Return what a reader must know of how scores become probabilities and labels; older models do not tell."""
     if decision is None:
         return []
@@ -49,17 +49,32 @@ def _decision(decision: dict[str, Any] | None, classes: list[Any]) -> list[str]:
             f"{known['scale']:.3f} times the score, plus an offset."
         )
         columns["offset of the probability"] = known["offsets"]
-    if decision["rule"] == "probability":
+    if decision.get("costs") is not None:
+        about += " The label of the least expected cost is picked."
+    elif decision["rule"] == "probability":
         about += " The likeliest label is picked."
     elif decision["form"] == ONE:
         about += " The label with the largest score is picked, which is tuned for macro-F1 if classes are balanced."
     else:
         about += " A text may have several labels, or none: those whose scores are above these thresholds."
         columns["threshold of the score"] = decision["thresholds"] or [0.0] * len(classes)
-    if not columns:
-        return [f"## How labels are picked\n\n{about}"]
-    rows = zip(classes, *([f"{value:+.3f}" for value in column] for column in columns.values()), strict=True)
-    return [_table("How labels are picked", ("class", *columns), rows, about)]
+    shown = {name: [f"{value:+.3f}" for value in column] for name, column in columns.items()}
+    least = decision.get("least_probabilities")
+    if least is not None:
+        about += (
+            " A label that is less probable than its class takes for the wanted precision is unsure: out of fold, "
+            f"{training['decided']:.1%} of the training documents were decided."
+        )
+        shown["least probability"] = ["never decided" if value > 1 else f"{value:.3f}" for value in least]
+    sections = [f"## How labels are picked\n\n{about}"]
+    if shown:
+        rows = zip(classes, *shown.values(), strict=True)
+        sections = [_table("How labels are picked", ("class", *shown), rows, about)]
+    if decision.get("costs") is not None:
+        pairs = zip(classes, decision["costs"], strict=True)
+        costs = [(label, *(f"{cost:g}" for cost in row)) for label, row in pairs]
+        sections.append(_table("What mistakes cost", ("true class", *(f"as {label}" for label in classes)), costs))
+    return sections
 
 
 def _hashes(stored: int | None) -> str:

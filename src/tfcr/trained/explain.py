@@ -22,6 +22,9 @@ from tfcr.trained.word_table import WordTable
 MAX_CHARACTERS = 1_000_000
 """Longest text that is explained; the position of every token takes a hundred times the memory of the text."""
 
+AT_ONCE = 200
+"""Texts whose contributions are held at once: one number for each term and class."""
+
 
 @dataclass(frozen=True)
 class WordContribution:
@@ -80,7 +83,7 @@ class Explanation:
 
     @property
     def nearest(self) -> Any:
-        """The class that is furthest above its threshold, or the least below; of one label, the predicted one."""
+        """The class that is furthest above its threshold, or the least below; of one label, that of the best score."""
         return self.classes.tolist()[int(np.argmax(self.margins))]
 
     def contributions(self, label: Any = None) -> dict[str, float]:
@@ -88,7 +91,9 @@ class Explanation:
 
         Of several labels, the default is `nearest`.
         """
-        number = class_position(self.classes, self.nearest if label is None else label)
+        if label is None:
+            label = self.label if self.thresholds is None else self.nearest
+        number = class_position(self.classes, label)
         found: dict[str, float] = {}
         for word in self.words:  # a tokeniser may give a word that is spelled like a bigram of two others
             found[word.word] = found.get(word.word, 0.0) + float(word.contributions[number])
@@ -102,9 +107,10 @@ class Explanation:
 
     def _shown_labels(self) -> list[Any]:
         """Return the predicted classes, the best first; if there are none, the nearest."""
+        if self.thresholds is None:
+            return [self.label]
         order = np.argsort(-self.margins, kind="stable")
-        n_shown = 1 if self.thresholds is None else max(1, len(self.label))
-        return [self.classes.tolist()[number] for number in order[:n_shown].tolist()]
+        return [self.classes.tolist()[number] for number in order[: max(1, len(self.label))].tolist()]
 
     def _account(self, label: Any) -> list[str]:
         number = class_position(self.classes, label)
@@ -160,6 +166,27 @@ def explain_text(text: str, table: WordTable, decision: Decision, tokenizer: Any
         unknown=tuple(word for word in unknown if word not in scored),
         thresholds=decision.limits if decision.several else None,
     )
+
+
+def strongest_terms(
+    texts: Sequence[str], table: WordTable, decision: Decision, tokenizer: AnyTokenizer, n: int
+) -> list[list[str]]:
+    """Return the terms of each text that add most to the score of its label, at most n; of several, to the nearest.
+
+    Terms that speak against the label are left out.
+    """
+    found: list[list[str]] = []
+    for start in range(0, len(texts), AT_ONCE):
+        terms = find_terms(texts[start : start + AT_ONCE], tokenizer, table.vocabulary, unseen=bool(table.pieces))
+        batch, unseen = terms.batch, table.unseen_rows(terms.unseen)
+        labels = decision.winners(table.score_batch(batch, unseen))
+        added = class_scores(table.contributions(batch, unseen))
+        of_label = added[np.arange(len(added)), labels[batch.documents()]]
+        vocabulary = table.vocabulary.with_unseen(terms.unseen)
+        for first, end in pairwise(batch.starts.tolist()):
+            best = _largest(of_label[first:end], n)
+            found.append([vocabulary.name(int(batch.words[first + at])) for at in best if of_label[first + at] > 0])
+    return found
 
 
 def top_words(table: WordTable, decision: Decision, n: int) -> dict[Any, list[tuple[str, float]]]:

@@ -1,7 +1,7 @@
 """TrainedModel: what is left after training. It predicts, explains, saves and loads, and needs no embeddings."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from tfcr.trained.codec import (
     write_decision,
     write_table,
 )
-from tfcr.trained.explain import Explanation, explain_text, top_words
+from tfcr.trained.explain import Explanation, explain_text, strongest_terms, top_words
 from tfcr.trained.format import SCHEMA, load_folder, read_data, save_folder
 from tfcr.trained.rounding import round_table
 from tfcr.trained.seen import StoredTexts, TrainingTexts
@@ -118,6 +118,10 @@ class TrainedModel:
     def explain(self, text: str) -> Explanation:
         """Return what each term of a text adds to each class's score."""
         return explain_text(text, self.table, self.decision, self.tokenizer)
+
+    def strongest_terms(self, texts: Sequence[str], n: int = 3) -> list[list[str]]:
+        """Return the terms of each text that spoke most for its label, at most n."""
+        return strongest_terms(texts, self.table, self.decision, self.tokenizer, n)
 
     def top_words(self, n: int = 20) -> dict[Any, list[tuple[str, float]]]:
         """Return, for each class, the terms that raise its score most over the training documents."""
