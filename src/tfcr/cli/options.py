@@ -42,7 +42,7 @@ Folds = Annotated[int, evaluation_option("--cv", metavar="N", help="Number of cr
 MinClassSize = Annotated[
     int, evaluation_option("--min-class-size", metavar="N", help="Leave out classes with fewer documents.")
 ]
-COSTS_HELP = "The file has three columns: the true label, the assigned one, and what that costs; all other mistakes cost 1."
+COSTS_HELP = "Three columns: the true label, the assigned one, and what that costs; all other mistakes cost 1."
 OF_PRESET = "the preset's"
 SCHEME_HELP = "Weighting scheme of the part vectors: {schemes}."
 
