@@ -17,7 +17,7 @@ SOURCE = Path(tfcr.__file__).parent
 
 LAYERS = [
     {"errors", "kernels"},
-    {"system"},
+    {"system", "pages"},
     {"text", "data"},
     {"schemes", "embeddings"},
     {"features", "decision"},

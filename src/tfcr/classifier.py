@@ -370,9 +370,12 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._trained().predict_proba(X)
 
-    def explain(self, text: str) -> Explanation:
-        """Return what each word of a text adds to each class's score; the contributions add up to the score."""
-        return self._trained().explain(text)
+    def explain(self, text: str, *, without: str | None = None) -> Explanation:
+        """Return what each word of a text adds to each class's score; the contributions add up to the score.
+
+        `without` shows what changes without a word.
+        """
+        return self._trained().explain(text, without=without)
 
     def top_words(self, n: int = 20) -> dict[Any, list[tuple[str, float]]]:
         """Return, for each class, the words that raise its score most over the training documents."""

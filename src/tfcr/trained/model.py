@@ -115,9 +115,9 @@ class TrainedModel:
         scores = found.scores
         return self.decision.assigned(scores), self.decision.confidences(scores), found.unknown_fractions
 
-    def explain(self, text: str) -> Explanation:
-        """Return what each term of a text adds to each class's score."""
-        return explain_text(text, self.table, self.decision, self.tokenizer)
+    def explain(self, text: str, *, without: str | None = None) -> Explanation:
+        """Return what each term of a text adds to each class's score; `without` shows what changes without a word."""
+        return explain_text(text, self.table, self.decision, self.tokenizer, without)
 
     def strongest_terms(self, texts: Sequence[str], n: int = 3) -> list[list[str]]:
         """Return the terms of each text that spoke most for its label, at most n."""
