@@ -85,6 +85,13 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title:
     console.print(table)
 
 
+def print_text(text: Any) -> None:
+    """Print a text of rich with its colours, as far as the terminal shows any."""
+    from rich.console import Console
+
+    Console(highlight=False, markup=False).print(text)
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
