@@ -17,8 +17,8 @@ documents in c and D all documents. Decisions where the paper is silent:
 The examples share a corpus of two classes: "film" twice in each, "good" once in *pos*, "bad" once in *neg*.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,6 +235,49 @@ def top_weights(scheme: str | Scheme, counts: ClassCounts, n: int) -> dict[Any, 
         label: [(counts.words[row], float(weights[row, number])) for row in best[:, number].tolist()]
         for number, label in enumerate(labels)
     }
+
+
+class ContestedWord(NamedTuple):
+    """A word that speaks for two classes, and how much for each; the first more."""
+
+    word: str
+    labels: tuple[Any, Any]
+    values: tuple[float, float]
+
+
+def contested_words(
+    values: NDArray[Any], classes: Sequence[Any], name: Callable[[int], str], n: int
+) -> list[ContestedWord]:
+    """Return the words that speak most for two classes at once: those whose second largest value is largest.
+
+    Parameters
+    ----------
+    values
+        How much each word speaks for each class; (n_words, n_classes).
+    classes
+        Their labels.
+    name
+        From the number of a word to the word.
+    n
+        At most so many; words that speak for one class only are left out.
+
+    Examples
+    --------
+    >>> values = np.array([[3.0, 0.0, 0.0], [2.0, 1.0, 0.0], [0.0, 2.0, 3.0]])
+    >>> contested_words(values, "abc", ["x", "y", "z"].__getitem__, 1)
+    [ContestedWord(word='z', labels=('c', 'b'), values=(3.0, 2.0))]
+    """
+    N_TOP.check(n)
+    if values.shape[1] < 2:
+        return []
+    seconds = np.partition(values, -2, axis=1)[:, -2]
+    rows = np.argsort(-seconds, kind="stable")[:n]
+    found = []
+    for row in rows[seconds[rows] > 0].tolist():
+        first, second = np.argsort(-values[row], kind="stable")[:2].tolist()
+        pair = float(values[row, first]), float(values[row, second])
+        found.append(ContestedWord(name(row), (classes[first], classes[second]), pair))
+    return found
 
 
 def _word_probabilities(counts: ClassCounts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -16,7 +16,8 @@ from tfcr.experiment import (
     open_results,
 )
 from tfcr.experiment.results.summary import Figure, summarise_curves
-from tfcr.report.curves import LOOKS, PICTURE_FORMATS, draw_curves, scheme_looks
+from tfcr.report.curves import LOOKS, draw_curves, scheme_looks
+from tfcr.report.drawing import PICTURE_FORMATS
 
 
 def small_figure() -> Figure:

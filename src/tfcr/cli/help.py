@@ -26,7 +26,7 @@ TABLES = {
     "encoders": ("embeddings/distill.py", "ENCODERS"),
     "heads": ("heads/__init__.py", "HEADS"),
     "parts": ("features/parts.py", "PARTS"),
-    "pictures": ("report/curves.py", "PICTURE_FORMATS"),
+    "pictures": ("report/drawing.py", "PICTURE_FORMATS"),
     "presets": ("presets.py", "PRESETS"),
     "profiles": ("experiment/plan/profiles.py", "PROFILES"),
     "quotings": ("data/dialect.py", "QUOTINGS"),

@@ -8,7 +8,8 @@ try:
 except ImportError:
     raise MissingExtraError("drawing curves and writing reports", "report") from None
 
-from tfcr.report.curves import PICTURE_FORMATS, draw_curves
+from tfcr.report.curves import draw_curves
+from tfcr.report.drawing import PICTURE_FORMATS
 from tfcr.report.page import report_page
 
 __all__ = ["PICTURE_FORMATS", "draw_curves", "report_page"]

@@ -4,23 +4,16 @@ Lines differ in colour, dashes and markers, so that they can be distinguished in
 colours are those of Okabe and Ito.
 """
 
-import io
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES
 from tfcr.experiment.results.summary import Curve, Figure
+from tfcr.report.drawing import saved, under
 
-PICTURE_FORMATS: dict[str, dict[str, Any]] = {
-    # without dates, the same picture is the same file
-    "png": {"dpi": 160},
-    "svg": {"metadata": {"Date": None, "Creator": None}},
-    "pdf": {"metadata": {"CreationDate": None}},
-}
 PANELS_PER_ROW = 3
 
 
@@ -45,18 +38,8 @@ LOOKS = (
 
 def draw_curves(figure: Figure, kind: str) -> bytes:
     """Return the learning curves as a picture; `kind` is a name of PICTURE_FORMATS."""
-    settings: Any = {
-        "svg.hashsalt": figure.place.title,  # ids must differ between the pictures of one page
-        "text.parse_math": False,
-        "font.size": 8,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-    }
-    with mpl.rc_context(settings):
-        picture = _draw(figure)
-        content = io.BytesIO()
-        picture.savefig(content, format=kind, **PICTURE_FORMATS[kind])
-    return content.getvalue()
+    with under(figure.place.title):
+        return saved(_draw(figure), kind)
 
 
 def _draw(figure: Figure) -> Picture:

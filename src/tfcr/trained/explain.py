@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tfcr.decision import Decision, class_position, class_scores
 from tfcr.errors import InputError, shown
 from tfcr.kernels.actions import UNKNOWN_SYMBOL
+from tfcr.schemes import ContestedWord, contested_words
 from tfcr.system.parameters import N_TOP
 from tfcr.text.class_counts import Labels
 from tfcr.text.label_sets import LabelSets
@@ -368,6 +369,12 @@ def top_words(table: WordTable, decision: Decision, n: int) -> dict[Any, list[tu
         label: [(table.vocabulary.name(term), float(influences[term, number])) for term in _largest(column, n)]
         for number, (label, column) in enumerate(zip(decision.classes.tolist(), influences.T, strict=True))
     }
+
+
+def contested_terms(table: WordTable, decision: Decision, n: int) -> list[ContestedWord]:
+    """Return the terms that raise the scores of two classes most over the training documents."""
+    influences = class_scores(table.influences())
+    return contested_words(influences, decision.classes.tolist(), table.vocabulary.name, n)
 
 
 def _largest(values: NDArray[np.float64], n: int) -> list[int]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tfcr.decision import Decision
 from tfcr.errors import DamagedError, InputError, ModelError, in_one_line
+from tfcr.schemes import ContestedWord
 from tfcr.system.array_codec import Arrays
 from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.text.documents import CountedDocuments
@@ -28,7 +29,7 @@ from tfcr.trained.codec import (
     write_decision,
     write_table,
 )
-from tfcr.trained.explain import Explanation, explain_text, strongest_terms, top_words
+from tfcr.trained.explain import Explanation, contested_terms, explain_text, strongest_terms, top_words
 from tfcr.trained.format import SCHEMA, load_folder, read_data, save_folder
 from tfcr.trained.rounding import round_table
 from tfcr.trained.seen import StoredTexts, TrainingTexts
@@ -126,6 +127,10 @@ class TrainedModel:
     def top_words(self, n: int = 20) -> dict[Any, list[tuple[str, float]]]:
         """Return, for each class, the terms that raise its score most over the training documents."""
         return top_words(self.table, self.decision, n)
+
+    def contested_terms(self, n: int = 20) -> list[ContestedWord]:
+        """Return the terms that raise the scores of two classes most over the training documents."""
+        return contested_terms(self.table, self.decision, n)
 
     def class_counts(self) -> ClassCounts | None:
         """Return the class counts of the training texts, which a loaded model reads now; None if they were not kept."""

@@ -1,0 +1,38 @@
+"""Pictures: how all of them are written, and the colours and signs that they share (those of Okabe and Ito)."""
+
+import io
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure as Picture
+
+PICTURE_FORMATS: dict[str, dict[str, Any]] = {
+    # without dates, the same picture is the same file
+    "png": {"dpi": 160},
+    "svg": {"metadata": {"Date": None, "Creator": None}},
+    "pdf": {"metadata": {"CreationDate": None}},
+}
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#777777"
+
+
+def settings(title: str) -> Any:
+    """Return how pictures look; `title` makes the ids of an SVG its own, since pages hold several."""
+    return {
+        "svg.hashsalt": title,
+        "text.parse_math": False,
+        "font.size": 8,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    }
+
+
+def saved(picture: Picture, kind: str) -> bytes:
+    """Return a picture as a file; `kind` is a name of PICTURE_FORMATS. To be called under `settings`."""
+    content = io.BytesIO()
+    picture.savefig(content, format=kind, **PICTURE_FORMATS[kind])
+    return content.getvalue()
+
+
+def under(title: str) -> Any:
+    """Give the context in which a picture is drawn and saved."""
+    return mpl.rc_context(settings(title))
