@@ -1,4 +1,4 @@
-"""How good a classifier is: cross-validation, and scores of a trained model on labelled texts."""
+"""Training and testing: cross-validation, comparing classifiers, and a trained model on labelled texts."""
 
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -10,20 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.metrics import precision_recall_fscore_support
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from tfcr.classifier import FITTING, TfcrClassifier
 from tfcr.data import Corpus
 from tfcr.data.labels import spelling_key
-from tfcr.data.several import FlatLabels, rows_left
-from tfcr.decision import Reliability, hits_of_labels, macro_f1_of_labels, reliability
+from tfcr.decision import macro_f1_of_labels
 from tfcr.embeddings import Embeddings, embeddings_key, sources_of
 from tfcr.embeddings.automatic import CANDIDATES, Note
 from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN, is_ready
 from tfcr.errors import CorpusWarning, InputError, shown
+from tfcr.evaluation.folds import MIN_CLASS_SIZE, plan_folds, splits
+from tfcr.evaluation.scores import Evaluation, compare_with_majority, majority_class
 from tfcr.features.checks import (
     check_classes,
     check_coverage,
@@ -32,274 +30,20 @@ from tfcr.features.checks import (
     warn_of_slow_blocks,
 )
 from tfcr.features.parts import PARTS
-from tfcr.features.stratification import iterative_folds
 from tfcr.heads.stacking import expected_fits
-from tfcr.system.parameters import FOLDS, SEED, whole, zero_or
+from tfcr.system.parameters import FOLDS, zero_or
 from tfcr.system.progress import Stages, Tell
 from tfcr.text.class_counts import check_targets
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.label_sets import AnyLabels, LabelSets, classes_of
 from tfcr.trained.model import TrainedModel
-from tfcr.trained.seen import Seen
 
-MIN_CLASS_SIZE = whole("min_class_size", 0, 10**9)
 MEASURED_FOLDS = zero_or(FOLDS)
 
 COUNTING, VECTORS, CHECKING, FIT, SAVING = "counting words", "vectors", "counting classes", "fit", "saving"
 """The kinds of stages that a progress bar goes through."""
-FEW_DOCUMENTS = 20
-"""With fewer documents per class, a bad score may be due to that."""
 CHARACTERS = 5
 """About how many characters of text make a token, with the space."""
-
-
-@dataclass(frozen=True)
-class ClassScore:
-    """Precision, recall and F1 of one class, and its number of documents."""
-
-    label: Any
-    precision: float
-    recall: float
-    f1: float
-    documents: int
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What a classifier predicted for texts that it was not trained on.
-
-    Attributes
-    ----------
-    labels, predicted
-        For each document; of several labels per document, LabelSets over the same classes.
-    classes
-        Of the columns of probabilities.
-    probabilities
-        Of all classes, for each document; (n_documents, n_classes).
-    folds
-        The fold that each document was tested in; all 0 without cross-validation.
-    fold_scores
-        Macro-F1 of each fold.
-    seen
-        How many of the texts the model was trained on; None if it does not know, or after cross-validation.
-    """
-
-    labels: AnyLabels
-    predicted: AnyLabels
-    classes: NDArray[Any]
-    probabilities: NDArray[np.float64]
-    folds: NDArray[np.int64]
-    fold_scores: tuple[float, ...]
-    seen: Seen | None = None
-
-    @property
-    def macro_f1(self) -> float:
-        """The mean over folds, the headline."""
-        return float(np.mean(self.fold_scores))
-
-    @property
-    def std(self) -> float:
-        """The standard deviation over folds."""
-        return float(np.std(self.fold_scores))
-
-    @property
-    def pooled_macro_f1(self) -> float:
-        """Macro-F1 of all predictions taken together."""
-        return macro_f1_of_labels(self.labels, self.predicted)
-
-    @property
-    def several(self) -> bool:
-        """Whether documents may have several labels."""
-        return isinstance(self.labels, LabelSets)
-
-    @property
-    def micro_f1(self) -> float:
-        """F1 of all labels taken together; of one label per document, the accuracy."""
-        return hits_of_labels(self.labels, self.predicted).micro_f1()
-
-    @property
-    def accuracy(self) -> float:
-        """The fraction of documents with the right label; of several, with all of the right labels and no other."""
-        if isinstance(self.labels, LabelSets) and isinstance(self.predicted, LabelSets):
-            return float(np.mean((self.labels.members == self.predicted.members).all(axis=1)))
-        return float(np.mean(self.labels == self.predicted))
-
-    @property
-    def confidences(self) -> NDArray[np.float64]:
-        """The probability of the predicted class, (n_documents,); of several labels, those of all classes."""
-        if isinstance(self.predicted, LabelSets):
-            return self.probabilities
-        winners = np.searchsorted(self.classes, self.predicted)
-        return np.asarray(self.probabilities[np.arange(len(winners)), winners])
-
-    def reliability(self) -> Reliability:
-        """Return how often the likeliest label was right, by its probability; of several labels, each label.
-
-        The likeliest label is that of `predict_proba`, which need not be the one that was predicted.
-        """
-        if isinstance(self.labels, LabelSets):
-            return reliability(self.probabilities.ravel(), self.labels.members.ravel())
-        likeliest = self.probabilities.argmax(axis=1)
-        return reliability(self.probabilities.max(axis=1), self.classes[likeliest] == self.labels)
-
-    def per_class(self) -> list[ClassScore]:
-        """Return precision, recall and F1 of each class, all predictions taken together."""
-        if isinstance(self.labels, LabelSets) and isinstance(self.predicted, LabelSets):
-            shown = np.flatnonzero(self.labels.members.any(axis=0))
-            classes, truth, predicted = self.labels.classes[shown], self.labels.members, self.predicted.members
-        else:
-            classes, truth, predicted, shown = _class_numbers(self.labels, self.predicted)
-        columns = precision_recall_fscore_support(truth, predicted, labels=shown, zero_division=0)
-        rows = zip(classes.tolist(), *(column.tolist() for column in columns), strict=True)
-        return [ClassScore(label, p, r, f1, int(n)) for label, p, r, f1, n in rows]
-
-
-def _class_numbers(labels: Any, predicted: Any) -> tuple[NDArray[Any], ...]:
-    """Return the classes of labels; labels and predicted ones as numbers; and the numbers of the classes.
-
-    scikit-learn takes labels such as 0.5 for a regression.
-    """
-    classes = np.unique(labels)
-    known, numbers = np.unique(np.concatenate([labels, predicted]), return_inverse=True)
-    return classes, numbers[: len(labels)], numbers[len(labels) :], np.searchsorted(known, classes)
-
-
-def majority_class(result: Evaluation) -> Evaluation | None:
-    """Return the evaluation of always predicting the most frequent class; None if the documents have one class only.
-
-    A classifier that is not better has learned nothing of use.
-    """
-    if len(classes_of(result.labels)) < 2:
-        return None
-    label, size = most_frequent_class(result.labels)
-    predicted = _all_of_class(result.labels, label)
-    folds = [result.folds == fold for fold in range(len(result.fold_scores))]
-    scores = tuple(macro_f1_of_labels(result.labels[fold], predicted[fold]) for fold in folds)
-    chances = np.tile(np.where(result.classes == label, size / len(predicted), 0.0), (len(predicted), 1))
-    return Evaluation(result.labels, predicted, result.classes, chances, result.folds, scores)
-
-
-def most_frequent_class(labels: AnyLabels) -> tuple[Any, int]:
-    """Return the label of the most frequent class, and how many documents have it."""
-    if isinstance(labels, LabelSets):
-        classes, sizes = labels.classes, labels.members.sum(axis=0)
-    else:
-        classes, sizes = np.unique(labels, return_counts=True)
-    largest = int(np.argmax(sizes))
-    return classes.tolist()[largest], int(sizes[largest])
-
-
-def _all_of_class(labels: AnyLabels, label: Any) -> AnyLabels:
-    """Return as many labels, all of one class."""
-    if isinstance(labels, LabelSets):
-        return replace(labels, members=np.tile(labels.classes == label, (len(labels), 1)))
-    return np.full_like(labels, label)
-
-
-def compare_with_majority(result: Evaluation, *, balanced: bool = False) -> list[str]:
-    """Return what to tell a user whose classifier is no better than always predicting the most frequent class.
-
-    `balanced` is whether classes were given equal weight, which costs accuracy.
-    """
-    trivial = majority_class(result)
-    if trivial is None:
-        return []
-    always = f"that of always predicting {most_frequent_class(result.labels)[0]!r}"
-    if result.macro_f1 <= trivial.macro_f1:
-        n_documents = len(result.labels)
-        few = n_documents < FEW_DOCUMENTS * len(classes_of(result.labels))
-        cause = (
-            f"{n_documents} documents are few to learn from; label more"
-            if few
-            else "the texts tell nothing of the classes; are --text and --label the right columns?"
-        )
-        return [f"macro-F1 {result.macro_f1:.3f} is not above {trivial.macro_f1:.3f}, {always}: {cause}"]
-    if result.accuracy <= trivial.accuracy:
-        cause = (
-            "; rare classes count as much as frequent ones: train with --class-weight none for accuracy"
-            if balanced
-            else ""
-        )
-        return [f"accuracy {result.accuracy:.3f} is not above {trivial.accuracy:.3f}, {always}{cause}"]
-    return []
-
-
-@dataclass(frozen=True)
-class FoldPlan:
-    """A corpus that can be split into this many folds, and notes on what was changed for it.
-
-    `kept` are the positions of its documents in the corpus that it was made of.
-    """
-
-    corpus: Corpus
-    folds: int
-    notes: tuple[str, ...] = ()
-    kept: Sequence[int] = ()
-
-
-def plan_folds(corpus: Corpus, folds: int, *, min_class_size: int = 0) -> FoldPlan:
-    """Make folds possible: leave out classes that are too small, or use fewer folds.
-
-    Parameters
-    ----------
-    corpus
-        Labelled texts.
-    folds
-        As many as asked for.
-    min_class_size
-        Classes with fewer documents are left out. Those with a single document always are: they cannot be both trained
-        and tested on.
-    """
-    FOLDS.check(folds)
-    MIN_CLASS_SIZE.check(min_class_size)
-    notes = []
-    sizes = corpus.class_sizes()
-    given, kept = corpus, list(range(len(corpus)))
-    small = {label: size for label, size in sizes.items() if size < max(min_class_size, 2)}
-    if small:
-        listed = ", ".join(f"{label} ({size})" for label, size in list(small.items())[:5]) + (
-            "…" if len(small) > 5 else ""
-        )
-        notes.append(f"{len(small)} classes with fewer than {max(min_class_size, 2)} documents are left out: {listed}")
-        corpus, kept = _without(corpus, set(small))
-    sizes = corpus.class_sizes()
-    if len(sizes) < 2:
-        raise InputError(
-            f"found {len(sizes)} class{'es' if len(sizes) != 1 else ''} with enough documents, {_largest(given)}; "
-            "expected at least two: is --label the right column?"
-        )
-    rarest = min(sizes, key=lambda label: sizes[label])
-    if corpus.several:
-        if len(corpus) < folds:
-            raise InputError(f"found {len(corpus)} documents for {folds} folds; expected at least as many")
-        if sizes[rarest] < folds:
-            n_rare = sum(size < folds for size in sizes.values())
-            notes.append(
-                f"{n_rare} classes have fewer documents than there are folds, {rarest!r} has {sizes[rarest]}: each "
-                "counts in the folds that test it"
-            )
-    elif sizes[rarest] < folds:
-        enough = sum(size >= folds for size in sizes.values())
-        other = f" (--min-class-size {folds} leaves such classes out instead)" if enough >= 2 else ""
-        notes.append(
-            f"the class {rarest!r} has {sizes[rarest]} documents: {sizes[rarest]} folds instead of {folds}{other}"
-        )
-        folds = sizes[rarest]
-    return FoldPlan(corpus, folds, tuple(notes), kept)
-
-
-def _largest(corpus: Corpus) -> str:
-    sizes = corpus.class_sizes()
-    label, size = sizes.most_common(1)[0]
-    return f"the largest of {len(sizes)} being {label!r} with {size}"
-
-
-def _without(corpus: Corpus, labels: set[Any]) -> tuple[Corpus, list[int]]:
-    """Return a corpus without some classes, and the positions of its documents; those with no other label are gone."""
-    flat = FlatLabels.of(corpus.labels)
-    rows = flat.nest([None if label in labels else label for label in flat.labels])
-    kept = rows_left(corpus.labels, rows)
-    return replace(corpus, labels=rows).take(kept), kept
 
 
 @dataclass(frozen=True)
@@ -396,34 +140,6 @@ def _joined(parts: Sequence[AnyLabels]) -> AnyLabels:
     if sets:
         return replace(sets[0], members=np.concatenate([part.members for part in sets]))
     return np.concatenate([part for part in parts if not isinstance(part, LabelSets)])
-
-
-def splits(
-    labels: AnyLabels, groups: Sequence[Any] | None, folds: int, seed: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the training and test documents of each fold: stratified, shuffled, seeded.
-
-    Several labels per document are stratified iteratively: see `iterative_folds`.
-    """
-    FOLDS.check(folds)
-    SEED.check(seed)
-    places = np.arange(len(labels))
-    if groups is not None and len(set(groups)) < folds:
-        raise InputError(
-            f"found {len(set(groups))} groups for {folds} folds; expected at least as many groups as folds"
-        )
-    numbers = places if groups is None else np.unique([str(group) for group in groups], return_inverse=True)[1]
-    if isinstance(labels, LabelSets):
-        units = np.zeros((int(numbers.max()) + 1, len(labels.classes)), np.int64)
-        np.add.at(units, numbers, labels.members)
-        fold = iterative_folds(units, np.bincount(numbers), folds, seed)[numbers]
-        yield from ((places[fold != number], places[fold == number]) for number in range(folds))
-        return
-    classes = np.unique(labels, return_inverse=True)[1]  # scikit-learn takes labels such as 0.5 for a regression
-    if groups is None:
-        yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(places, classes)
-        return
-    yield from StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(places, classes, numbers)
 
 
 def compare(
