@@ -1,4 +1,4 @@
-"""Folds of cross-validation: how many a corpus allows, and which documents each tests."""
+"""Which documents are trained and tested on: folds of cross-validation, or the older part and the newest."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +16,8 @@ from tfcr.system.parameters import FOLDS, SEED, whole
 from tfcr.text.label_sets import AnyLabels, LabelSets
 
 MIN_CLASS_SIZE = whole("min_class_size", 0, 10**9)
+NEWEST = 0.2
+"""The fraction of a corpus that is tested on if it is split by time."""
 
 
 @dataclass(frozen=True)
@@ -122,3 +124,82 @@ def splits(
         yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(places, classes)
         return
     yield from StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(places, classes, numbers)
+
+
+@dataclass(frozen=True)
+class TimeSplit:
+    """The older part of a corpus and its newest.
+
+    Attributes
+    ----------
+    older, newest
+        Positions of documents, in the order of the corpus.
+    times
+        The first and last time of the older part, and of the newest.
+    new_classes
+        The classes that only the newest part has, with their sizes.
+    """
+
+    older: list[int]
+    newest: list[int]
+    times: tuple[Any, Any, Any, Any]
+    new_classes: dict[Any, int]
+
+    def notes(self) -> list[str]:
+        """Return the dates of both parts, and the classes that only the newest has, in words."""
+        oldest, before, first, newest = self.times
+        found = [
+            f"trained on {len(self.older):,} documents from {oldest} to {before}, tested on {len(self.newest):,} from "
+            f"{first} to {newest}"
+        ]
+        if self.new_classes:
+            listed = [f"{label} ({size})" for label, size in list(self.new_classes.items())[:5]]
+            more = "…" if len(self.new_classes) > 5 else ""
+            found.append(
+                f"{len(self.new_classes)} classes are in the newest part only, where every document of them is a "
+                f"mistake: {', '.join(listed)}{more}"
+            )
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the sizes and times of both parts as JSON can hold them."""
+        parts = {"older": (self.older, self.times[:2]), "newest": (self.newest, self.times[2:])}
+        split = {
+            name: {"documents": len(documents), "from": _plain_time(times[0]), "to": _plain_time(times[1])}
+            for name, (documents, times) in parts.items()
+        }
+        return {**split, "new_classes": list(self.new_classes)}
+
+
+def _plain_time(time: Any) -> Any:
+    return time if isinstance(time, int | float) else time.isoformat()
+
+
+def split_by_time(corpus: Corpus, newest: float = NEWEST) -> TimeSplit:
+    """Split a corpus, whose documents have times, into an older part and the newest; equal times stay together.
+
+    The number of newest documents is the closest to the fraction `newest` that equal times allow:
+
+        times   1  2  3  3  3       newest = .2: [3, 3, 3] rather than none
+    """
+    times = corpus.times or []
+    ordered = sorted(times)
+    starts = [place for place in range(1, len(ordered)) if ordered[place] != ordered[place - 1]]
+    if not starts:
+        raise InputError(
+            f"found the same time in all {len(times)} rows; expected at least two times: is --time the right column?"
+        )
+    wanted = len(ordered) * (1 - newest)
+    start = min(starts, key=lambda place: (abs(place - wanted), place))
+    first = ordered[start]
+    older = [place for place, time in enumerate(times) if time < first]
+    tested = [place for place, time in enumerate(times) if time >= first]
+    known = corpus.take(older).class_sizes()
+    if len(known) < 2:
+        label, size = next(iter(known.items()), (None, 0))
+        raise InputError(
+            f"found one class in the {len(older)} older documents, {label!r} with {size}; expected at least two: is "
+            "--time the right column?"
+        )
+    new = {label: size for label, size in corpus.take(tested).class_sizes().items() if label not in known}
+    return TimeSplit(older, tested, (ordered[0], ordered[start - 1], first, ordered[-1]), new)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tfcr.classifier import FITTING, TfcrClassifier
@@ -20,8 +21,10 @@ from tfcr.embeddings import Embeddings, embeddings_key, sources_of
 from tfcr.embeddings.automatic import CANDIDATES, Note
 from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN, is_ready
 from tfcr.errors import CorpusWarning, InputError, shown
-from tfcr.evaluation.folds import MIN_CLASS_SIZE, plan_folds, splits
+from tfcr.evaluation.figures import Figures
+from tfcr.evaluation.folds import MIN_CLASS_SIZE, TimeSplit, plan_folds, splits
 from tfcr.evaluation.scores import Evaluation, compare_with_majority, majority_class
+from tfcr.evaluation.words import MistakeWords, explain_mistakes
 from tfcr.features.checks import (
     check_classes,
     check_coverage,
@@ -35,7 +38,8 @@ from tfcr.system.parameters import FOLDS, zero_or
 from tfcr.system.progress import Stages, Tell
 from tfcr.text.class_counts import check_targets
 from tfcr.text.documents import CountedDocuments
-from tfcr.text.label_sets import AnyLabels, LabelSets, classes_of
+from tfcr.text.label_sets import AnyLabels, LabelSets, class_numbers, classes_of
+from tfcr.text.labels import label_array
 from tfcr.trained.model import TrainedModel
 
 MEASURED_FOLDS = zero_or(FOLDS)
@@ -108,13 +112,19 @@ def cross_validate_prepared(
     seed: int = 0,
     stages: Stages | None = None,
     name: str = "",
+    explain: bool = False,
 ) -> Evaluation:
-    """Cross-validate on documents that are counted already; `name` is shown if it is one of several classifiers."""
+    """Cross-validate on documents that are counted already; `name` is shown if it is one of several classifiers.
+
+    If `explain`, the words behind mistakes are kept: each fold's model explains its own, and is gone with its fold.
+    """
     stages = stages or Stages()
     labels = prepared.labels
     tested = np.zeros(len(labels), np.int64)
     classes = classes_of(labels)
     probabilities = np.zeros((len(labels), len(classes)))
+    unknown = np.zeros(len(labels))
+    words = MistakeWords() if explain and not isinstance(labels, LabelSets) else None
     tests, predictions, scores = [], [], []
     for number, (train, test) in enumerate(splits(labels, groups, folds, seed)):
         fitted = clone(model)
@@ -122,16 +132,44 @@ def cross_validate_prepared(
         with _warned():
             rows = prepared.documents.rows(train)
             fitted.fit_counted(rows, labels[train], np.ones(len(train)), prepared.embeddings, tell)
-        decision = fitted.model_.decision
-        found = fitted.model_.score_counted(prepared.documents.rows(test))
+        trained = fitted.model_
+        decision, documents = trained.decision, prepared.documents.rows(test)
+        found = trained.score_counted(documents)
         tests.append(test)
         predictions.append(decision.assigned(found))
         probabilities[np.ix_(test, np.searchsorted(classes, decision.classes))] = decision.probabilities(found)
+        unknown[test] = documents.only_words().over(trained.table.vocabulary.only_words()).unknown_fractions()
+        if words is not None:
+            words.add(_words_of_fold(trained, documents, test, labels, predictions[-1], decision.confidences(found)))
         tested[test] = number
         scores.append(macro_f1_of_labels(labels[test], predictions[-1]))
     order = np.argsort(np.concatenate(tests))  # from the order of folds to that of the documents
     predicted = _joined(predictions)[order]
-    return Evaluation(labels, predicted, classes, probabilities, tested, tuple(scores))
+    return Evaluation(
+        labels, predicted, classes, probabilities, tested, tuple(scores), unknown_fractions=unknown, words=words
+    )
+
+
+def _words_of_fold(
+    model: TrainedModel,
+    documents: CountedDocuments,
+    test: NDArray[np.int64],
+    labels: AnyLabels,
+    predicted: AnyLabels,
+    confidences: NDArray[np.float64],
+) -> MistakeWords:
+    """Return the words behind the mistakes of a fold's model, by the positions of documents in the whole corpus."""
+    classes = classes_of(labels)
+    found = explain_mistakes(
+        model,
+        lambda chosen: model.table.recount(documents.rows(chosen)),
+        class_numbers(labels[test], classes),
+        class_numbers(predicted, classes),
+        confidences,
+        classes,
+    )
+    found.mistakes = {int(test[place]): pulls for place, pulls in found.mistakes.items()}
+    return found
 
 
 def _joined(parts: Sequence[AnyLabels]) -> AnyLabels:
@@ -151,10 +189,12 @@ def compare(
     stages: Stages | None = None,
     prepared: Prepared | None = None,
     note: Note | None = None,
+    explain: bool = False,
 ) -> dict[str, Evaluation]:
     """Cross-validate several classifiers on the same folds; those with the same counts and vectors share them.
 
-    `prepared` is used for the models that need just these counts and vectors; for `note` see `prepare`.
+    `prepared` is used for the models that need just these counts and vectors; for `note` see `prepare`, for `explain`
+    `cross_validate_prepared`.
     """
     results: dict[str, Evaluation] = {}
     for model in models.values():
@@ -168,8 +208,33 @@ def compare(
             ready[needs] = prepare(model, corpus, stages, note)
         called = f"{name}, " if len(models) > 1 else ""
         results[name] = cross_validate_prepared(
-            model, ready[needs], corpus.groups, folds=folds, seed=seed, stages=stages, name=called
+            model, ready[needs], corpus.groups, folds=folds, seed=seed, stages=stages, name=called, explain=explain
         )
+    return results
+
+
+def compare_on_newest(
+    models: Mapping[str, TfcrClassifier],
+    corpus: Corpus,
+    split: TimeSplit,
+    *,
+    stages: Stages | None = None,
+    note: Note | None = None,
+    explain: bool = False,
+) -> dict[str, Evaluation]:
+    """Train on the older part of a corpus and test on its newest; for `note` and `explain` see `compare`.
+
+    Nothing of the newest part is seen in training, in-domain word2vec included. A class that only the newest part has
+    is never predicted: its documents are mistakes.
+    """
+    older, newest = corpus.take(split.older), corpus.take(split.newest)
+    stages = stages or Stages()
+    expected = [stage for model in models.values() for stage in expected_stages([model], older, 0)]
+    stages.expect([*expected, *((FIT, _fit_seconds(model, older)) for model in models.values())])
+    results = {}
+    for name, model in models.items():
+        trained = fit_on(model, prepare(model, older, stages, note), stages, f"{name}, the older part").model_
+        results[name] = evaluate(trained, newest, explain=explain, new_classes=True)
     return results
 
 
@@ -251,9 +316,11 @@ def _block_seconds(model: TfcrClassifier, n_documents: int, n_classes: int) -> f
     return seconds_of_all_blocks(n_documents, n_classes, dimensions)
 
 
-def fit_on(model: TfcrClassifier, prepared: Prepared, stages: Stages | None = None) -> TfcrClassifier:
-    """Train on all documents."""
-    tell = _begin_fit(stages or Stages(), "all documents")
+def fit_on(
+    model: TfcrClassifier, prepared: Prepared, stages: Stages | None = None, name: str = "all documents"
+) -> TfcrClassifier:
+    """Train on all documents; `name` is shown meanwhile."""
+    tell = _begin_fit(stages or Stages(), name)
     weights = np.ones(len(prepared.labels))
     with _warned():
         return model.fit_counted(prepared.documents, prepared.labels, weights, prepared.embeddings, tell)
@@ -270,7 +337,8 @@ def train_and_measure(
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """Train a model on all documents, and measure it by cross-validation (0 folds: do not measure).
 
-    Returns the scores, and notes on what was changed to measure them.
+    Returns the scores, and notes on what was changed to measure them. The model keeps the `Figures` of the
+    cross-validation.
 
     Classes smaller than `min_class_size` are left out of both. For `note` see `prepare`.
     """
@@ -286,6 +354,7 @@ def train_and_measure(
     prepared = prepare(model, corpus, stages, note)
     scores: dict[str, float] = {}
     notes: tuple[str, ...] = ()
+    figures = None
     if plan:
         part = replace(
             prepared,
@@ -301,35 +370,76 @@ def train_and_measure(
                 "macro-F1 of the most frequent class": trivial.macro_f1,
                 "accuracy of the most frequent class": trivial.accuracy,
             }
+        figures = Figures.of(result, plan.corpus.rows, plan.corpus.groups).as_json()
         notes = (*plan.notes, *compare_with_majority(result, balanced=model.class_weight == "balanced"))
     fit_on(model, prepared, stages).remember_texts(corpus.texts)
     columns: dict[str, Any] = {"columns": list(corpus.columns), "label_column": corpus.label_column}
     columns |= {"label_separator": corpus.label_separator} if corpus.several else {}
     training = {**model.training_, "data": Path(corpus.name).name, **columns}
-    model.model_ = replace(model.model_, training=training, scores=scores)
+    model.model_ = replace(model.model_, training=training, scores=scores, figures=figures)
     return scores, notes
 
 
-def evaluate(model: TrainedModel, corpus: Corpus) -> Evaluation:
-    """Score a trained model on labelled texts."""
+def evaluate(model: TrainedModel, corpus: Corpus, *, explain: bool = False, new_classes: bool = False) -> Evaluation:
+    """Score a trained model on labelled texts.
+
+    Parameters
+    ----------
+    model, corpus
+        The model and the texts.
+    explain
+        Whether to keep the words behind mistakes.
+    new_classes
+        Whether labels may be classes that the model does not know; else they are refused.
+    """
     labels = check_targets(corpus.labels, len(corpus))
     _check_several(model, corpus)
-    unknown = sorted({str(label) for label in classes_of(labels)} - {str(label) for label in model.classes.tolist()})
+    if not new_classes:
+        _check_known(model, classes_of(labels))
+    found = model.score_texts(corpus.texts)
+    classes = model.classes
+    predicted, probabilities = model.decision.assigned(found.scores), model.decision.probabilities(found.scores)
+    if isinstance(labels, LabelSets) and isinstance(predicted, LabelSets):
+        known = {str(label) for label in classes.tolist()}
+        new = [label for label in labels.classes.tolist() if str(label) not in known]
+        classes = label_array([*classes.tolist(), *new]) if new else classes
+        labels, predicted = labels.over(classes), predicted.over(classes)
+    elif not isinstance(labels, LabelSets) and not isinstance(predicted, LabelSets):
+        if labels.dtype.kind != predicted.dtype.kind:
+            labels, predicted, classes = labels.astype(str), predicted.astype(str), classes.astype(str)
+        classes = np.concatenate([classes, np.setdiff1d(labels, classes)])
+    n_new = len(classes) - probabilities.shape[1]  # classes that the model does not know have probability 0
+    probabilities = np.concatenate([probabilities, np.zeros((len(labels), n_new))], axis=1)
+    score = macro_f1_of_labels(labels, predicted)
+    trained_on = model.training_texts()
+    seen = None if trained_on is None else trained_on.count(corpus.texts)
+    folds = np.zeros(len(labels), np.int64)
+    result = Evaluation(
+        labels, predicted, classes, probabilities, folds, (score,), seen, unknown_fractions=found.unknown_fractions
+    )
+    return replace(result, words=_words_of_texts(model, corpus, result)) if explain and not result.several else result
+
+
+def _words_of_texts(model: TrainedModel, corpus: Corpus, result: Evaluation) -> MistakeWords:
+    """Return the words behind the mistakes of a model."""
+    return explain_mistakes(
+        model,
+        lambda chosen: model.table.count([corpus.texts[place] for place in chosen.tolist()], model.tokenizer),
+        result.numbers(result.labels),
+        result.numbers(result.predicted),
+        result.confidences,
+        result.classes,
+    )
+
+
+def _check_known(model: TrainedModel, classes: NDArray[Any]) -> None:
+    """Refuse labels that the model does not know."""
+    unknown = sorted({str(label) for label in classes} - {str(label) for label in model.classes.tolist()})
     if unknown:
         known = ", ".join(map(str, model.classes.tolist()))
         keys = {spelling_key(str(label)) for label in model.classes.tolist()}
         hint = "; --merge-labels takes other spellings for the same" if spelling_key(unknown[0]) in keys else ""
         raise InputError(f"found the label {unknown[0]!r}, which the model does not know; its classes: {known}{hint}")
-    found, classes = model.score_texts(corpus.texts).scores, model.classes
-    predicted, probabilities = model.decision.assigned(found), model.decision.probabilities(found)
-    if isinstance(labels, LabelSets):
-        labels = labels.over(classes)
-    elif not isinstance(predicted, LabelSets) and labels.dtype.kind != predicted.dtype.kind:
-        labels, predicted, classes = labels.astype(str), predicted.astype(str), classes.astype(str)
-    score = macro_f1_of_labels(labels, predicted)
-    trained_on = model.training_texts()
-    seen = None if trained_on is None else trained_on.count(corpus.texts)
-    return Evaluation(labels, predicted, classes, probabilities, np.zeros(len(labels), np.int64), (score,), seen)
 
 
 def _check_several(model: TrainedModel, corpus: Corpus) -> None:

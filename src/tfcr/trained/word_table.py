@@ -239,30 +239,32 @@ class WordTable:
         return has_paid and native_is_available() and kernels_are_cached("score_documents")
 
     def contributions(self, batch: Batch, unseen: Rows) -> NDArray[np.float64]:
-        """Return what each term of one document adds to each score.
+        """Return what each term of each document adds to each score.
 
         Parameters
         ----------
         batch
-            The terms of the document.
+            The terms of the documents.
         unseen
             The rows of those from the end of the vocabulary on.
 
         Returns
         -------
         contributions
-            float64 (n_terms_of_document, n_outputs); with the intercepts, they add up to the scores.
+            float64 (n_terms_of_documents, n_outputs); with the intercepts, those of a document add up to its scores.
         """
-        divisors = self._divisors(self._sums(batch, unseen)[1], batch.lengths)[0]
+        documents = batch.documents()
+        divisors = self._divisors(self._sums(batch, unseen)[1], batch.lengths)
         factors = np.divide(1, divisors, out=np.zeros_like(divisors), where=divisors > 0)
         added = np.zeros((len(batch.words), len(self.intercepts)))
         # the same division as in a score, term by term instead of for their sum
         for part in self._parts(batch, unseen):
             for number, (group, values, columns) in enumerate(part.slices):
                 scaled = part.values[:, values] * part.times[:, [number]]
-                added[part.at[:, None], self.outputs[columns]] += scaled * factors[group]
+                added[part.at[:, None], self.outputs[columns]] += scaled * factors[documents[part.at], group, None]
         for entry in self._entries_of(batch):
-            np.add.at(added, (entry.at, self.outputs[entry.columns]), entry.values * factors[entry.groups])
+            divided = entry.values * factors[documents[entry.at], entry.groups]
+            np.add.at(added, (entry.at, self.outputs[entry.columns]), divided)
         return added
 
     def _divisors(self, totals: NDArray[np.float64], lengths: NDArray[Any]) -> NDArray[np.float64]:
