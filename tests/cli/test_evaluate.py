@@ -236,6 +236,27 @@ def test_json_holds_everything(run: Run, odd: Path) -> None:
     assert small["f1_interval"][0] <= small["f1"] <= small["f1_interval"][1]
 
 
+def test_every_key_is_documented(run: Run, odd: Path, model: Path, data: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
+    by_time = json.loads(run("evaluate", odd, *COLUMNS, "--preset", "fast", "--time", "year", "--json").out)
+    of_model = json.loads(run("evaluate", model, data, "--json").out)
+
+    def keys(value: Any) -> set[str]:
+        if isinstance(value, list):
+            return set().union(*map(keys, value[:3]))
+        return set().union(value, *map(keys, value.values())) if isinstance(value, dict) else set()
+
+    assert [key for key in sorted(keys([*by_time, *of_model])) if f"`{key}`" not in page] == []
+
+
+def test_a_single_text_of_a_model(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("text,label\nw0_1 w0_2,class 1\n")
+    result = run("evaluate", model, tmp_path / "one.csv", "--plot", tmp_path / "plots")
+    assert result.status == 0, result.err
+    assert re.search(r"^row 1: class 1, predicted class 0 \(", result.out, re.MULTILINE)
+    assert re.search(r"^class 1 +1 +0\.000 +0\.000 to 0\.\d+", result.out, re.MULTILINE)
+
+
 def test_a_model_is_diagnosed_too(run: Run, odd: Path, model: Path, tmp_path: Path) -> None:
     some = tmp_path / "some.csv"
     some.write_text("\n".join(odd.read_text().splitlines()[:60]) + "\n")

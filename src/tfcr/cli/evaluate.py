@@ -78,7 +78,7 @@ def evaluate(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Cross-validate a classifier, or test a trained model, and show what to look at next.
+    """Cross-validate a classifier, or test a trained model. Show what to look at next: mistakes, labels, duplicates.
 
     \b
     tfcr evaluate tickets.csv --label queue --cv 10

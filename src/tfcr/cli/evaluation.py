@@ -314,6 +314,6 @@ def _across_folds(found: Found, diagnosis: "Diagnosis") -> None:
     where = "in the older part" if found.split is not None else "in another fold"
     macro_f1 = duplicates.macro_f1_without
     without = "" if macro_f1 is None else f"; macro-F1 of the other texts is {macro_f1:.3f}"
-    remedy = "" if found.split is not None else ". --group COLUMN keeps rows together"
+    remedy = "" if found.split is not None else ". --group COLUMN keeps rows of one value together"
     count = len(duplicates.across_folds)
     print_line(f"\n{count:,} of {len(found.corpus):,} texts have a near-duplicate {where}{without}{remedy}")
