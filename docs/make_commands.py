@@ -14,8 +14,8 @@ HEAD = """# Every command
 Generated from the program by `python docs/make_commands.py`; a test checks that it is up to date.
 
 Results go to standard output, progress and notes to standard error. `--json` prints JSON. The exit status is 0 when
-done, 2 if the input or the call is wrong (with one line that says what to type next), 130 after Ctrl-C (with one line
-that says what is kept and how to go on).
+done, 1 if a bar is missed that you set (`--min-macro-f1`), 2 if the input or the call is wrong (with one line that says
+what to type next), 130 after Ctrl-C (with one line that says what is kept and how to go on).
 
 On a terminal, long work shows one bar with the name of the stage, the percentage and the time left; elsewhere, one
 line per minute. Both are estimates, corrected as the work goes on: the bar never goes backwards, and is full only at

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tfcr.text.label_sets import LabelSets
+
 WORDS = {"fruit": "apple pear juice sweet", "pet": "cat dog cow horse", "road": "bus train car wheel"}
 
 
@@ -22,3 +24,8 @@ def several_corpus(n_documents: int = 150, seed: int = 0) -> tuple[list[str], li
 def indicator(labels: list[list[str]]) -> np.ndarray:
     """Return a row of 0 and 1 for each document."""
     return np.array([[int(name in own) for name in WORDS] for own in labels])
+
+
+def random_sets(random: np.random.Generator, n_documents: int, n_classes: int) -> LabelSets:
+    """Return labels at random, each class with a third of the documents."""
+    return LabelSets(np.array(list("abcdefgh"[:n_classes])), random.random((n_documents, n_classes)) < 1 / 3)

@@ -170,3 +170,15 @@ def test_several_labels_have_no_second(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("why", ["-1", "x", "1001"])
 def test_a_number_of_words_that_is_none(run: Run, model: Path, why: str, data: Path) -> None:
     assert run("predict", model, data, "--why", why).status == 2
+
+
+def test_evaluate_tells_how_often_decided_labels_are_right(run: Run, posts: Path) -> None:
+    call = ("evaluate", posts, "--label", "queue", "--preset", "fast", "--precision", "0.9", "--cv", "3")
+    result = run(*call)
+    assert "Decided at the wanted precision: " in result.out
+    [parsed] = json.loads(run(*call, "--json").out)
+    found = parsed["at_precision"]
+    decided = sum(row["decided"] for row in found["classes"])
+    assert found["share_decided"] == pytest.approx(decided / 360)
+    assert 0.5 < found["share_decided"] < 0.85
+    assert found["right"] > 0.9

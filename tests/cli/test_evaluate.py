@@ -2,14 +2,17 @@
 
 import json
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.cli.runner import Run, bad_file
-from tfcr import PRESETS
+from tests.conftest import random_corpus
+from tfcr import PRESETS, TfcrClassifier, TrainedModel
 from tfcr.cli.evaluate import _models
 from tfcr.cli.options import Training
 from tfcr.schemes import SCHEMES
@@ -20,7 +23,9 @@ def test_evaluate_by_cross_validation(run: Run, data: Path, vectors_file: Path) 
     assert result.status == 0
     assert "precision" in result.out
     assert "class 2" in result.out
-    assert re.search(r"^preset +macro-F1, mean of folds +std +pooled +accuracy\nbest ", result.out, re.MULTILINE)
+    assert re.search(
+        r"^preset +macro-F1, mean of folds +std +pooled +micro-F1 +accuracy\nbest ", result.out, re.MULTILINE
+    )
 
 
 def test_evaluate_as_json(run: Run, data: Path, vectors_file: Path) -> None:
@@ -85,6 +90,7 @@ def test_evaluate_a_model(run: Run, model: Path, data: Path) -> None:
         ["--cv", 10],
         ["--min-class-size", 0],
         ["--group", "who"],
+        ["--time", "who"],
     ],
 )
 def test_a_model_is_evaluated_as_it_is(option: list[object], run: Run, model: Path, data: Path) -> None:
@@ -169,3 +175,220 @@ def test_spellings_of_a_models_classes(run: Run, model: Path, data: Path, tmp_pa
     result = run("evaluate", model, shouted, "--label-map", tmp_path / "map.csv")
     assert result.status == 0
     assert "40 rows are left out, as the map says" in result.err
+
+
+# what to look at next ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write texts with wrong labels in the rows 4 and 11, a contradiction in 121 and 122, and a class of 3."""
+    corpus = random_corpus()
+    labels = list(corpus.labels)
+    labels[3], labels[10] = "class 1", "class 2"  # they were 0 and 1
+    rows = [f"{text},{label}" for text, label in zip(corpus.texts, labels, strict=True)]
+    rows += ["a b c d e f g h i,class 0", "i h g f e d c b a,class 1"]
+    rows += [f"rare word{number} \x1b[31m,rare" for number in range(3)]
+    dates = [f"2024-{1 + number // 28:02}-{1 + number % 28:02}" for number in range(len(rows))]
+    path = tmp_path_factory.mktemp("odd") / "odd.csv"
+    lines = [f"{row},{date},{number}" for number, (row, date) in enumerate(zip(rows, dates, strict=True))]
+    path.write_text("\n".join(["text,label,date,year", *lines]) + "\n")
+    return path
+
+
+COLUMNS = ("--text", "text", "--label", "label")
+
+
+def test_what_to_look_at_next(run: Run, odd: Path) -> None:
+    result = run("evaluate", odd, *COLUMNS, "--preset", "fast", "--cv", 3)
+    assert result.status == 0, result.err
+    assert re.search(r"^95 % intervals by bootstrap: macro-F1 \(pooled\) 0\.\d+ to ", result.out, re.MULTILINE)
+    assert re.search(r"^unknown words: \d+\.\d% ", result.out, re.MULTILINE)
+    assert re.search(r"^Classes with fewer than 10 documents.*\n.*\nrare +3 +\d", result.out, re.MULTILINE)
+    assert re.search(r"^Confusion matrix.*\n +1 +2 +3 +4\n1 class 0 ", result.out, re.MULTILINE)
+    assert re.search(r"^Most confused.*\nlabel +predicted +documents +of the label", result.out, re.MULTILINE)
+    mistakes = result.out.split("Most confident mistakes")[1]
+    assert re.search(r"^row 4: class 1, predicted class 0 \(\d\.\d+\); to class 0: \w", mistakes, re.MULTILINE)
+    assert re.search(r"^row 11: labelled class 2, but class 1 is \d+ times as likely", mistakes, re.MULTILINE)
+    assert "rows 121 class 0, 122 class 1\n    a b c d e f g h i\n" in mistakes
+    assert re.search(r"texts have a near-duplicate in another fold; macro-F1 of the other texts is \d", mistakes)
+    assert "\x1b" not in result.out
+    assert all(len(line) <= 120 for line in result.out.splitlines() if line.startswith("    "))
+
+
+def test_json_holds_everything(run: Run, odd: Path) -> None:
+    [found] = json.loads(run("evaluate", odd, *COLUMNS, "--preset", "fast", "--cv", 3, "--json").out)
+    assert sum(map(sum, found["confusion"])) == found["documents"] == 125
+    assert found["confusion_classes"] == ["class 0", "class 1", "class 2", "rare"]
+    assert {"macro_f1_pooled", "micro_f1", "accuracy"} == set(found["intervals"])
+    assert found["most_frequent_class"]["label"] == "class 1"
+    errors = {error["row"]: error for error in found["likely_label_errors"]}
+    assert errors[4]["likelier"] == "class 0"
+    assert errors[4]["text"].startswith("w0_")
+    mistake = next(mistake for mistake in found["confident_mistakes"] if mistake["row"] == 4)
+    assert set(mistake["towards_predicted"][0]) == {"word", "adds"}
+    assert found["confused_pairs"][0]["documents"] >= 1
+    contradictory = found["near_duplicates"]["contradictory"]
+    assert {"rows": [121, 122], "labels": ["class 0", "class 1"]}.items() <= contradictory[-1].items()
+    assert len(found["calibration"]["sizes"]) == 15
+    assert len(found["folds"]) == 3
+    small = next(score for score in found["classes"] if score["label"] == "rare")
+    assert small["f1_interval"][0] <= small["f1"] <= small["f1_interval"][1]
+
+
+def test_every_key_is_documented(run: Run, odd: Path, model: Path, data: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
+    by_time = json.loads(run("evaluate", odd, *COLUMNS, "--preset", "fast", "--time", "year", "--json").out)
+    of_model = json.loads(run("evaluate", model, data, "--json").out)
+
+    def keys(value: Any) -> set[str]:
+        if isinstance(value, list):
+            return set().union(*map(keys, value[:3]))
+        return set().union(value, *map(keys, value.values())) if isinstance(value, dict) else set()
+
+    assert [key for key in sorted(keys([*by_time, *of_model])) if f"`{key}`" not in page] == []
+
+
+def test_a_single_text_of_a_model(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("text,label\nw0_1 w0_2,class 1\n")
+    result = run("evaluate", model, tmp_path / "one.csv", "--plot", tmp_path / "plots")
+    assert result.status == 0, result.err
+    assert re.search(r"^row 1: class 1, predicted class 0 \(", result.out, re.MULTILINE)
+    assert re.search(r"^class 1 +1 +0\.000 +0\.000 to 0\.\d+", result.out, re.MULTILINE)
+
+
+def test_a_model_is_diagnosed_too(run: Run, odd: Path, model: Path, tmp_path: Path) -> None:
+    some = tmp_path / "some.csv"
+    some.write_text("\n".join(odd.read_text().splitlines()[:60]) + "\n")
+    [found] = json.loads(run("evaluate", model, some, *COLUMNS, "--json").out)
+    mistake = next(mistake for mistake in found["confident_mistakes"] if mistake["row"] == 4)
+    assert mistake["towards_predicted"][0]["word"].startswith("w0_")
+    assert found["near_duplicates"]["across_folds"] == []
+
+
+def test_comparing_stays_short(run: Run, data: Path, vectors_file: Path) -> None:
+    options = ["-e", vectors_file, "--preset", "paper", "--cv", 2, "--scheme", "tfcr", "--scheme", "none"]
+    result = run("evaluate", data, *options)
+    assert "Confusion" not in result.out
+    assert len(result.out.splitlines()) == 8
+    found = json.loads(run("evaluate", data, *options, "--json").out)
+    assert [one["name"] for one in found] == ["tfcr", "none"]
+    assert "confusion" not in found[0]
+
+
+def test_pictures(run: Run, odd: Path, tmp_path: Path) -> None:
+    result = run("evaluate", odd, *COLUMNS, "--preset", "fast", "--cv", 2, "--plot", tmp_path / "new" / "pictures")
+    assert result.status == 0, result.err
+    names = sorted(path.name for path in (tmp_path / "new" / "pictures").iterdir())
+    assert names == ["confusion.png", "decided.png", "reliability.png"]
+    assert f"note: drawn: {tmp_path / 'new' / 'pictures' / 'confusion.png'}" in result.err
+
+
+# the newest part -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column", ["date", "year"])
+def test_train_on_the_older_part_and_test_on_the_newest(column: str, run: Run, odd: Path, tmp_path: Path) -> None:
+    target = tmp_path / "predictions.csv"
+    options = [*COLUMNS, "--preset", "fast", "--time", column]
+    result = run("evaluate", odd, *options, "--predictions", target)
+    assert result.status == 0, result.err
+    dates = {"date": "2024-01-01 to 2024-04-16, tested on 25 from 2024-04-17 to ", "year": "0 to 99, tested on 25 "}
+    assert f"note: trained on 100 documents from {dates[column]}" in result.err
+    assert "1 classes are in the newest part only, where every document of them is a mistake: rare (3)" in result.err
+    assert pl.read_csv(target)["row"].to_list() == list(range(101, 126))
+    assert re.search(r"^ +macro-F1 +micro-F1 +accuracy\nfast ", result.out, re.MULTILINE)
+    [found] = json.loads(run("evaluate", odd, *options, "--json").out)
+    assert found["split"]["older"]["documents"] == 100
+    assert found["split"]["new_classes"] == ["rare"]
+    assert found["documents"] == 25
+    rows = {mistake["row"] for mistake in found["confident_mistakes"]}
+    assert {123, 124, 125} <= rows <= set(range(101, 126))
+    assert [121, 122] in [group["rows"] for group in found["near_duplicates"]["contradictory"]]
+    result = run("evaluate", odd, *options, "--min-class-size", 5)
+    assert "1 classes with fewer than 5 documents are left out: rare (3)" in result.err
+
+
+def test_nothing_of_the_newest_part_is_seen_in_training(
+    run: Run, odd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    count = TfcrClassifier.count
+
+    def counting(model: TfcrClassifier, texts: list[str]) -> Any:
+        counted.append(len(texts))
+        return count(model, texts)
+
+    monkeypatch.setattr(TfcrClassifier, "count", counting)
+    assert run("evaluate", odd, *COLUMNS, "--preset", "fast", "--time", "year").status == 0
+    assert counted == [100]
+
+
+# bars and bad input --------------------------------------------------------------------------------------------------
+
+
+def test_a_bar_for_pipelines(run: Run, odd: Path) -> None:
+    options = [*COLUMNS, "--preset", "fast", "--cv", 2]
+    result = run("evaluate", odd, *options, "--min-macro-f1", 0.1)
+    assert (result.status, "below" in result.err) == (0, False)
+    result = run("evaluate", odd, *options, "--min-macro-f1", 1)
+    assert result.status == 1
+    assert re.search(
+        r"^tfcr: macro-F1 0\.\d{4} is below 1, which --min-macro-f1 asks for\n\Z", result.err, re.MULTILINE
+    )
+    assert "95 % intervals" in result.out
+
+
+BAD: dict[str, tuple[list[str], str]] = {
+    "a bar above 1": (["--min-macro-f1", "80"], "found --min-macro-f1=80.0; expected a number from 0 to 1"),
+    "a bar below 0": (["--min-macro-f1", "-0.1"], "found --min-macro-f1=-0.1; expected a number from 0 to 1"),
+    "no number": (["--min-macro-f1", "nan"], "found --min-macro-f1=nan; expected a number from 0 to 1"),
+    "words": (["--min-macro-f1", "good"], "Invalid value for '--min-macro-f1'"),
+    "no times": (["--time", "text"], "in the column 'text', row 1; expected numbers such as years"),
+    "an unknown column": (["--time", "day"], "unknown column for --time 'day'; known: text, label, date, year"),
+    "time and folds": (["--time", "date", "--cv", "5"], "found --cv along with --time date, but it is for cross-"),
+    "time and groups": (["--time", "date", "--group", "year"], "found --group along with --time date"),
+    "a file to plot to": (["--plot", "FILE"], "which is not a folder; expected one, or a new name"),
+    "a folder below a file": (["--plot", "FILE/x"], "cannot be made"),
+    "no name": (["--plot", ""], "found --plot '', which is not a folder"),
+    "pictures of all": (["--plot", "x", "--scheme", "all"], "found --plot along with several schemes"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_options(kind: str, run: Run, odd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "FILE").write_text("")
+    options, message = BAD[kind]
+    result = run("evaluate", odd, *COLUMNS, *options)
+    assert (result.status, result.out) == (2, "")
+    [line] = [line for line in result.err.splitlines() if not line.startswith("note: ")]
+    assert line.startswith("tfcr: ")
+    assert message in line
+
+
+def test_a_dataset_has_no_times(run: Run) -> None:
+    result = run("evaluate", "pydocs", "--time", "date")
+    assert (result.status, result.err) == (
+        2,
+        "tfcr: found --time date with the dataset 'pydocs', whose documents have no times; expected a file\n",
+    )
+
+
+def test_pictures_without_the_extra(run: Run, odd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("tfcr.report")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run("evaluate", odd, *COLUMNS, "--plot", tmp_path / "x")
+    assert (result.status, result.out) == (2, "")
+    assert "needs the extra 'report'; install it with: pip install 'tfcr[report]'" in result.err
+    assert not (tmp_path / "x").exists()
+
+
+def test_training_prints_its_figures(run: Run, data: Path, tmp_path: Path) -> None:
+    result = run("train", data, "-o", tmp_path / "m", "--preset", "fast", "--cv", 2, "--json")
+    found = json.loads(result.out)["figures"]
+    assert found["documents"] == 120
+    assert found == TrainedModel.load(tmp_path / "m").measured()
+    result = run("train", data, "-o", tmp_path / "n", "--preset", "fast", "--no-cv", "--json")
+    assert json.loads(result.out)["figures"] is None

@@ -52,6 +52,30 @@ def test_evaluate_by_cross_validation(run: Run, json_file: Path, tmp_path: Path)
     assert isinstance(json.loads(target.with_suffix(".jsonl").read_text().splitlines()[0])["predicted"], list)
 
 
+def test_what_has_no_meaning_is_left_out(run: Run, tmp_path: Path) -> None:
+    texts, labels = several_corpus()
+    labels[-2:] = [["new"], ["new", "pet"]]
+    texts[-1] = texts[-2]
+    rows = [
+        json.dumps({"text": text, "labels": own, "year": number})
+        for number, (text, own) in enumerate(zip(texts, labels, strict=True))
+    ]
+    (tmp_path / "data.jsonl").write_text("\n".join(rows) + "\n", "utf-8")
+    options = ["--text", "text", "--label", "labels", "--preset", "fast", "--time", "year"]
+    shown = run("evaluate", tmp_path / "data.jsonl", *options, "--plot", tmp_path / "plots")
+    assert shown.status == 0, shown.err
+    assert "Confus" not in shown.out
+    assert "mistakes" not in shown.out
+    assert "rows 149 new, 150 new + pet\n" in shown.out
+    assert "1 classes are in the newest part only, where every document of them is a mistake: new (2)" in shown.err
+    assert [path.name for path in (tmp_path / "plots").iterdir()] == ["reliability.png"]
+    [found] = json.loads(run("evaluate", tmp_path / "data.jsonl", *options, "--json").out)
+    assert (found["documents"], found["confusion"], found["hardest"]) == (30, [], [])
+    assert "confused_pairs" not in found
+    assert {score["label"]: score["recall"] for score in found["classes"]}["new"] == 0
+    assert found["near_duplicates"]["contradictory"][0]["labels"] == [["new"], ["new", "pet"]]
+
+
 def test_evaluate_a_model(run: Run, several_model: Path, csv_file: Path, json_file: Path, data: Path) -> None:
     for file in (csv_file, json_file):
         [found] = json.loads(run("evaluate", several_model, file, "--json").out)

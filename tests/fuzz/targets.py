@@ -25,6 +25,7 @@ from unittest import mock
 
 import numpy as np
 from hypothesis import strategies as st
+from safetensors.numpy import save as dump_tensors
 
 from tests.conftest import random_corpus, random_vectors
 from tests.data import files as data_files
@@ -39,6 +40,7 @@ from tfcr.data import ReadOptions, load_dataset, read_corpus
 from tfcr.data import streaming as pieces_module
 from tfcr.data.sources import load_pieces
 from tfcr.errors import TfcrError
+from tfcr.evaluation import Evaluation, Figures
 from tfcr.experiment.plan.corpora import CorpusPlan
 from tfcr.experiment.plan.gridfile import read_grid
 from tfcr.experiment.plan.grids import make_request
@@ -53,8 +55,10 @@ from tfcr.system.files import cache_folder
 from tfcr.system.limits import LIMITS, Limit
 from tfcr.text import documents as documents_module
 from tfcr.text.documents import count_terms
+from tfcr.text.label_sets import LabelSets
 from tfcr.text.tokenizers import TOKENIZERS, Tokenizer
 from tfcr.trained import word_table as word_table_module
+from tfcr.trained.figures import StoredFigures
 
 OPTIONS, LABELS = "options.json", "labels.txt"
 """The file of a case that says how its other files are read, and one with labels."""
@@ -169,6 +173,7 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
     "text": (["text"], ["1"], ["2"], ["1", "1"], ["x"], ["0"], ["99999999999999999999"], [""], ["²"]),
     "label": ("label", "1", "2", "3", "x", "", DIGITS, "²", "٣"),
     "group": ("label", "text", "1", "x"),
+    "time": ("label", "text", "1", "x"),
     "format": ("csv", "tsv", "jsonl", "parquet", "xlsx", "fasttext", "lines", "folder", "tar", "x"),
     "piece": (1, 2, 3, 7, 16, 40, 100, 1000),
 }
@@ -627,6 +632,31 @@ def _run_model(folder: Path) -> None:
         _check_scores(plain.scores, TrainedModel.load(folder / "again").score_texts(texts).scores, "saved and loaded")
 
 
+_FIGURES = "figures.json"
+"""The figures that a model of the case keeps."""
+
+
+def _figure_seeds(folder: Path) -> list[Files]:
+    labels = np.array(list("aabbba"))
+    chances = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.5, 0.5], [0.7, 0.3], [0.6, 0.4]])
+    predicted = np.where(chances[:, 0] > 0.5, "a", "b")
+    one = Evaluation(labels, predicted, np.array(["a", "b"]), chances, np.arange(6) % 2, (0.5, 0.75))
+    sets = LabelSets(np.array([1, 2]), chances > 0.3)
+    several = Evaluation(sets, sets, sets.classes, chances, np.zeros(6, np.int64), (1.0,))
+    return [{_FIGURES: json.dumps(Figures.of(result).as_json()).encode()} for result in (one, several)]
+
+
+def _run_figures(folder: Path) -> None:
+    """Read figures as those of a model, whose file has the right hash, and as what they wrote."""
+    content = dump_tensors({"json": np.frombuffer((folder / _FIGURES).read_bytes(), np.uint8)})
+    name = f"figures-{hashlib.sha256(content).hexdigest()[:16]}.safetensors"
+    (folder / name).write_bytes(content)
+    figures = Figures.from_json(StoredFigures(folder, name).read())
+    again = json.loads(json.dumps(figures.as_json()))
+    if Figures.from_json(again) != figures:
+        raise DisagreementError("figures that were written and read differ")
+
+
 def _check_scores(one: Any, two: Any, what: str) -> None:
     scale = float(np.abs(one[np.isfinite(one)]).max(initial=1.0))
     if one.shape != two.shape or not np.allclose(one, two, rtol=1e-4, atol=1e-5 * scale, equal_nan=True):
@@ -952,6 +982,7 @@ TARGETS: dict[str, Target] = {
     "vector cache": Target(_run_vector_cache, _vector_cache_seeds, kept=("w.vec",)),
     "corpus cache": Target(_run_corpus_cache, _corpus_cache_seeds, kept=("data.csv",)),
     "models": Target(_run_model, _model_seeds, _change_model, special=_model_links, mend=reseal),
+    "figures": Target(_run_figures, _figure_seeds),
     "results": Target(_run_results, _result_seeds),
     "grids": Target(_run_grid, _grid_seeds, _change_grid, special=_grid_claims),
     "archives": Target(_run_archive, _archive_seeds, special=_archive_bombs),

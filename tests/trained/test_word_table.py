@@ -66,6 +66,15 @@ def counted(rows: Any, lengths: Any, words: str = "film good") -> CountedDocumen
     return CountedDocuments(Vocabulary(words.split()), matrix, np.array(lengths))
 
 
+def test_contributions_of_several_documents_are_those_of_each(table: WordTable) -> None:
+    documents = counted([[1, 2], [0, 0], [0, 1], [3, 0]], [3, 4, 1, 5])
+    found = table.contributions(batch_of(documents), table.unseen_rows([]))
+    alone = [table.contributions(batch_of(documents.rows(np.array([row]))), table.unseen_rows([])) for row in range(4)]
+    np.testing.assert_allclose(found, np.concatenate(alone))
+    sums = np.array([part.sum(axis=0) for part in alone]) + table.intercepts
+    np.testing.assert_allclose(sums, table.decision(documents))
+
+
 def test_scores_of_the_worked_example(table: WordTable) -> None:
     """Three documents: good good film; nothing known; good alone, so that the second divisor is 0."""
     expected = [[0.25 + 1.3 / 5 + 0.5, 2 - 1 / 4], [0.25, 2], [0.25 + 0.6 / 2, 2]]

@@ -1,12 +1,12 @@
 """``tfcr evaluate``."""
 
-from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfcr.cli.help import model_option, output_option
+from tfcr.cli.evaluation import Found, as_json, print_scores, rows_of
+from tfcr.cli.help import evaluation_option, model_option, output_option
 from tfcr.cli.options import (
     SCHEME_HELP,
     Data,
@@ -18,7 +18,7 @@ from tfcr.cli.options import (
     refuse_given,
     with_options,
 )
-from tfcr.cli.output import note, print_json, print_table, progress_bar, warn
+from tfcr.cli.output import alarm, note, print_json, progress_bar, warn
 
 if TYPE_CHECKING:
     from tfcr.classifier import TfcrClassifier
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from tfcr.system.progress import Stages
     from tfcr.trained.seen import Seen
 
-FOR_DATA_ONLY = ("scheme", "folds", "min_class_size", "group", *(field.name for field in fields(Training)))
+FOR_DATA_ONLY = ("scheme", "folds", "min_class_size", "group", "time", *(field.name for field in fields(Training)))
 """Options for training and cross-validation; a model is trained already."""
+BAR_MISSED = 1
+"""The exit status if the score is below what the user asked for."""
 
 
 @with_options
@@ -48,50 +50,114 @@ def evaluate(
     ] = None,
     folds: Folds = 10,
     min_class_size: MinClassSize = 0,
+    time: Annotated[
+        str | None,
+        evaluation_option(
+            "--time",
+            metavar="COLUMN",
+            help="Train on the older 80 % by this column of dates, times or numbers, and test on the newest 20 %.",
+        ),
+    ] = None,
+    min_macro_f1: Annotated[
+        float | None,
+        evaluation_option("--min-macro-f1", metavar="X", help="Exit with status 1 if macro-F1 is below X."),
+    ] = None,
     predictions: Annotated[
         str | None,
         output_option(
             "--predictions", metavar="FILE", help="Write the out-of-fold predictions, with row numbers, to this file."
         ),
     ] = None,
+    plot: Annotated[
+        str | None,
+        output_option(
+            "--plot",
+            metavar="FOLDER",
+            help="Draw confusion.png, reliability.png and decided.png (share decided against share right) here.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Cross-validate a classifier, or test a trained model.
+    """Cross-validate a classifier, or test a trained model. Show what to look at next: mistakes, labels, duplicates.
 
     \b
     tfcr evaluate tickets.csv --label queue --cv 10
     tfcr evaluate tickets.csv --label queue --scheme tfcr --scheme tfcr-log
-    tfcr evaluate model newer-tickets.csv
+    tfcr evaluate tickets.csv --label queue --time date --plot pictures
+    tfcr evaluate model newer-tickets.csv --min-macro-f1 0.8
     """
     from tfcr.data.writers import check_target
     from tfcr.evaluation import compare_with_majority
+    from tfcr.system.parameters import number
     from tfcr.trained.format import is_model
 
     check_target(predictions)
+    number("--min-macro-f1", 0, 1).or_none("for no bar").check(min_macro_f1)
+    if time is not None:
+        refuse_given(context, ("folds", "group"), f"along with --time {time}, but it is for cross-validation")
+    _check_plot(plot, scheme or [])
     if is_model(data[0]):
         refuse_given(context, FOR_DATA_ONLY, f"along with the model {data[0]}, which is trained already")
-        corpus, results, balanced = _of_model(data[0], reading, data[1:])
+        found = _of_model(data[0], reading, data[1:])
     else:
         models = _models(training, scheme or [], data[0])
         with progress_bar() as stages:
             stages.begin("reading")
-            corpus, results = _cross_validated(
-                models, reading.corpus(data), folds, min_class_size, training.seed, stages
-            )
-        balanced = all(model.class_weight == "balanced" for model in models.values())
+            corpus = reading.corpus(data, time=time)
+            if time is None:
+                found = _cross_validated(models, corpus, folds, min_class_size, training.seed, stages)
+            else:
+                found = _on_newest(models, corpus, min_class_size, stages)
     if predictions:
-        _write_predictions(predictions, corpus, results)
+        _write_predictions(predictions, found.corpus, found.results)
     if json:
-        print_json([_summary(name, result) for name, result in results.items()])
+        print_json(as_json(found))
     else:
-        _print(results, "scheme" if scheme else "preset")
-    best = max(results.values(), key=lambda result: result.macro_f1)
-    for line in compare_with_majority(best, balanced=balanced):
+        print_scores(found, "scheme" if scheme else "preset")
+    if plot is not None and found.only is not None:
+        _draw(plot, found.only)
+    best = max(found.results.values(), key=lambda result: result.macro_f1)
+    for line in compare_with_majority(best, balanced=found.balanced):
         note(line)
+    if min_macro_f1 is not None and best.macro_f1 < min_macro_f1:
+        alarm(f"macro-F1 {best.macro_f1:.4f} is below {min_macro_f1:g}, which --min-macro-f1 asks for")
+        raise typer.Exit(BAR_MISSED)
 
 
-def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, dict[str, Evaluation], bool]":
-    """Return the documents, the evaluation, and whether the model gives classes equal weight."""
+def _check_plot(folder: str | None, schemes: list[str]) -> None:
+    """Refuse, before any long work, pictures that cannot be drawn."""
+    from pathlib import Path
+
+    from tfcr.errors import InputError
+
+    if folder is None:
+        return
+    import tfcr.report  # noqa: F401 - raises MissingExtraError
+
+    if len(schemes) > 1 or schemes == ["all"]:
+        raise InputError("found --plot along with several schemes; expected one classifier: give one --scheme, or none")
+    if not folder or (Path(folder).exists() and not Path(folder).is_dir()):
+        raise InputError(f"found --plot {folder!r}, which is not a folder; expected one, or a new name")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"found --plot {folder}, which cannot be made: {error.strerror}; give another folder"
+        ) from None
+
+
+def _draw(folder: str, result: "Evaluation") -> None:
+    from pathlib import Path
+
+    from tfcr.report import draw_evaluation
+    from tfcr.system.files import write_file
+
+    for name, content in draw_evaluation(result).items():
+        write_file(Path(folder) / f"{name}.png", content)
+        note(f"drawn: {Path(folder) / name}.png")
+
+
+def _of_model(path: str, reading: Reading, data: list[str]) -> Found:
     from tfcr.errors import InputError
     from tfcr.evaluation import evaluate as evaluate_model
     from tfcr.trained.model import TrainedModel
@@ -103,10 +169,10 @@ def _of_model(path: str, reading: Reading, data: list[str]) -> "tuple[Corpus, di
         stages.begin("reading")
         corpus = reading.corpus(data, model.training, model.classes.tolist(), several=model.decision.several)
         stages.begin("predicting")
-        result = evaluate_model(model, corpus)
+        result = evaluate_model(model, corpus, explain=True)
     if result.seen and result.seen.texts:
         warn(_seen_warning(result.seen, len(corpus)))
-    return corpus, {path: result}, model.settings.get("class_weight") == "balanced"
+    return Found(corpus, {path: result}, model.settings.get("class_weight") == "balanced", model.tokenizer)
 
 
 def _seen_warning(seen: "Seen", n_texts: int) -> str:
@@ -136,7 +202,7 @@ def _cross_validated(
     min_class_size: int,
     seed: int,
     stages: "Stages",
-) -> "tuple[Corpus, dict[str, Evaluation]]":
+) -> Found:
     from tfcr.embeddings.pretrained import AUTO
     from tfcr.evaluation import compare, plan_folds, trains_vectors
 
@@ -145,61 +211,31 @@ def _cross_validated(
         note(line)
     if any(model.embeddings != AUTO and trains_vectors(model) for model in models.values()):
         note("word2vec is trained once on the texts of all folds, without their labels")
-    return plan.corpus, compare(models, plan.corpus, folds=plan.folds, seed=seed, stages=stages, note=note)
-
-
-def _summary(name: str, result: "Evaluation") -> dict[str, Any]:
-    from tfcr.evaluation import majority_class, most_frequent_class
-
-    trivial = majority_class(result)
-    most_frequent = trivial and {
-        "label": most_frequent_class(result.labels)[0],
-        "macro_f1": trivial.macro_f1,
-        "accuracy": trivial.accuracy,
-    }
-    return {
-        "name": name,
-        "macro_f1": result.macro_f1,
-        "std": result.std,
-        "macro_f1_pooled": result.pooled_macro_f1,
-        **({"micro_f1": result.micro_f1} if result.several else {}),
-        "accuracy": result.accuracy,
-        "calibration_error": result.reliability().expected_error,
-        "folds": list(result.fold_scores),
-        "most_frequent_class": most_frequent,
-        "classes": [vars(score) for score in result.per_class()],
-        **({} if result.seen is None else {"seen_in_training": result.seen.texts}),
-    }
-
-
-def _print(results: "dict[str, Evaluation]", kind: str) -> None:
-    from tfcr.evaluation import majority_class, most_frequent_class
-
-    if len(results) == 1:
-        result = next(iter(results.values()))
-        rows = [(str(s.label), s.precision, s.recall, s.f1, s.documents) for s in result.per_class()]
-        print_table(("class", "precision", "recall", "F1", "documents"), rows)
-        print()
-    first = next(iter(results.values()))
-    trivial = majority_class(first)
-    always = f"(always {most_frequent_class(first.labels)[0]})"
-    shown = results if trivial is None else {**results, always: trivial}
-    columns: dict[str, Callable[[Evaluation], float]] = {"macro-F1": lambda result: result.macro_f1}
-    if len(first.fold_scores) > 1:
-        columns = {
-            "macro-F1, mean of folds": lambda result: result.macro_f1,
-            "std": lambda result: result.std,
-            "pooled": lambda result: result.pooled_macro_f1,
-        }
-    if first.several:
-        columns["micro-F1"] = lambda result: result.micro_f1
-    columns["accuracy"] = lambda result: result.accuracy
-    head = "" if len(first.fold_scores) == 1 else kind
-    print_table((head, *columns), [(name, *(column(r) for column in columns.values())) for name, r in shown.items()])
-    print()
-    print_table(
-        (head, "expected calibration error"), [(name, r.reliability().expected_error) for name, r in results.items()]
+    results = compare(
+        models, plan.corpus, folds=plan.folds, seed=seed, stages=stages, note=note, explain=len(models) == 1
     )
+    return Found(plan.corpus, results, *_shared(models))
+
+
+def _on_newest(models: "dict[str, TfcrClassifier]", corpus: "Corpus", min_class_size: int, stages: "Stages") -> Found:
+    from tfcr.evaluation import compare_on_newest, plan_folds, split_by_time
+
+    if min_class_size:
+        plan = plan_folds(corpus, 2, min_class_size=min_class_size)
+        corpus = plan.corpus
+        for line in plan.notes:
+            note(line)
+    split = split_by_time(corpus)
+    for line in split.notes():
+        note(line)
+    results = compare_on_newest(models, corpus, split, stages=stages, note=note, explain=len(models) == 1)
+    return Found(corpus.take(split.newest), results, *_shared(models), corpus, split)
+
+
+def _shared(models: "dict[str, TfcrClassifier]") -> tuple[bool, Any]:
+    """Return whether all classifiers give classes equal weight, and the tokeniser of the first."""
+    balanced = all(model.class_weight == "balanced" for model in models.values())
+    return balanced, next(iter(models.values())).tokenizer
 
 
 def _write_predictions(path: str, corpus: "Corpus", results: "dict[str, Evaluation]") -> None:
@@ -208,7 +244,7 @@ def _write_predictions(path: str, corpus: "Corpus", results: "dict[str, Evaluati
     from tfcr.data.writers import Style, write_frame
     from tfcr.predict_table import OUTPUT_SEPARATOR, label_columns
 
-    rows = corpus.rows or list(range(1, len(corpus) + 1))
+    rows = rows_of(corpus)
     frames = []
     for name, result in results.items():
         label, _ = label_columns(result.labels, result.confidences)

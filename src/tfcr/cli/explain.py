@@ -8,7 +8,7 @@ import typer
 
 from tfcr.cli.help import input_option, output_option
 from tfcr.cli.options import Json, Model, Reading, refuse_given, with_options
-from tfcr.cli.output import note, print_json, print_table, print_text, printable
+from tfcr.cli.output import note, print_json, print_styled, print_table, printable
 from tfcr.cli.pages import check_page, write_page
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ def print_explanation(explanation: "Explanation", top: int, *, marked: bool = Fa
         rows.append(("assigned", *("yes" if explanation.margins[n] > 0 else "no" for n in order)))
     print(f"{printable(_heading(explanation))}{'' if explanation.sure else ' (unsure)'}\n")
     if marked:
-        print_text(marked_words(explanation))
+        print_styled(marked_words(explanation))
     print_table(("adds", *labels), rows)
     if explanation.unknown:
         print(f"\nnot known: {printable(', '.join(explanation.unknown[:20]))}")

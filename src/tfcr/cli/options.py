@@ -141,15 +141,20 @@ class Reading:
         classes: Iterable[Any] = (),
         *,
         several: bool = False,
+        time: str | None = None,
     ) -> "Corpus":
         """Read labelled texts, by default from the columns that a model was trained on, and report how.
 
         `classes` are that model's: spellings that --merge-labels prefers. `several` is whether it gives several labels.
+        `time` is the column of times, if they are needed.
         """
+        from dataclasses import replace
+
         from tfcr.cli.output import note
         from tfcr.data import load_data
 
-        corpus = load_data(sources, self._options(training or {}, classes, several=several), self.path)
+        options = replace(self._options(training or {}, classes, several=several), time=time)
+        corpus = load_data(sources, options, self.path)
         for line in corpus.notes:
             note(line)
         return corpus

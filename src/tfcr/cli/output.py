@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from shutil import get_terminal_size
 from threading import Event, Thread
 from typing import Any
 
@@ -12,6 +13,10 @@ from tfcr.system.progress import Stages
 
 BETWEEN_NOTES = 60.0
 """Seconds between two progress notes if standard error is no terminal."""
+FILE_WIDTH = 120
+"""Characters of a line if standard output is no terminal."""
+MOST_CHARACTERS = 2000
+"""Characters of a text that are looked at for one line."""
 
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -49,6 +54,11 @@ def warn(text: str) -> None:
     _print_lines("warning", text)
 
 
+def alarm(text: str) -> None:
+    """Print to standard error why the exit status is 1: a bar that the user set is missed."""
+    _print_lines("tfcr", text)
+
+
 def _print_lines(kind: str, text: str) -> None:
     for line in text.splitlines():
         print(f"{kind}: {printable(line)}", file=sys.stderr, flush=True)
@@ -63,13 +73,30 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
+def print_line(text: str) -> None:
+    """Print a sentence with names that come from data."""
+    print(printable(text))
+
+
+def print_text(text: str, indent: int = 4) -> None:
+    """Print a document in one line, cut to the width of the terminal."""
+    from rich.cells import cell_len, set_cell_size
+
+    line = " " * indent + printable(" ".join(text[:MOST_CHARACTERS].split()))
+    print(line if cell_len(line) <= _width() else f"{set_cell_size(line, _width() - 1).rstrip()}…")
+
+
+def _width() -> int:
+    return get_terminal_size().columns if sys.stdout.isatty() else FILE_WIDTH
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = "") -> None:
     """Print a table that fits the terminal; numbers are right-aligned."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else FILE_WIDTH, highlight=False)
     table = Table(
         title=Text(printable(title)) if title else None,
         title_justify="left",
@@ -85,7 +112,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title:
     console.print(table)
 
 
-def print_text(text: Any) -> None:
+def print_styled(text: Any) -> None:
     """Print a text of rich with its colours, as far as the terminal shows any."""
     from rich.console import Console
 

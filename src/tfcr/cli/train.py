@@ -68,7 +68,8 @@ def train(
     for line in notes:
         note(line)
     if json:
-        print_json({"model": output, "scores": scores, "training": model.training_})
+        figures = model.model_.measured()
+        print_json({"model": output, "scores": scores, "training": model.training_, "figures": figures})
         return
     sizes = model.training_["documents_per_class"]
     rows = [(str(label), int(size)) for label, size in zip(model.classes_.tolist(), sizes, strict=True)]

@@ -1,4 +1,4 @@
-"""Which columns of a table hold text, label and group."""
+"""Which columns of a table hold text, label, group and time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,17 +17,19 @@ ONE_TEXT_PER_LINE = "For a file with one text per line, give --format lines"
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that hold text, label and group."""
+    """The columns that hold text, label, group and time."""
 
     text: tuple[str, ...]
     label: str | None = None
     group: str | None = None
+    time: str | None = None
 
     def described(self) -> str:
         """Return them in words."""
         parts = [f"text: {' + '.join(self.text)}"]
         parts += [f"label: {self.label}"] if self.label else []
         parts += [f"group: {self.group}"] if self.group else []
+        parts += [f"time: {self.time}"] if self.time else []
         return ", ".join(parts)
 
 
@@ -61,16 +63,18 @@ def choose_columns(
         hint = _ONE_COLUMN.get(format_name, f"{ONE_TEXT_PER_LINE}, and its labels with --labels-from FILE")
         raise DataError(f"{name}: found one column, {frame.columns[0][:40]!r}; expected texts and labels. {hint}")
     group = _find(frame, options.group, name, "--group") if options.group else None
+    time = _find(frame, options.time, name, "--time") if options.time else None
+    aside = (group, time)
     label = _find(frame, options.label, name, "--label") if options.label else None
     text = tuple(_find(frame, column, name, "--text") for column in options.text) or _default_text(frame, options, name)
     if labelled and label is None:
         has_default = options.default_label in frame.columns
-        label = options.default_label if has_default else _plain_label(frame, text, group, name)
+        label = options.default_label if has_default else _plain_label(frame, text, aside, name)
     if not text:
-        text = (_plain_text(frame, label, group, name),)
+        text = (_plain_text(frame, (label, *aside), name),)
     if label in text:
         raise DataError(f"{name}: the column {label!r} is named for both text and label; give two different ones")
-    return Columns(text, label if labelled else None, group)
+    return Columns(text, label if labelled else None, group, time)
 
 
 def _default_text(frame: pl.DataFrame, options: ReadOptions, name: str) -> tuple[str, ...]:
@@ -97,8 +101,8 @@ def _find(frame: pl.DataFrame, wanted: str, name: str, option: str) -> str:
     raise DataError(f"{name}: {unknown_name(wanted, frame.columns, f'column for {option}')}")
 
 
-def _plain_label(frame: pl.DataFrame, text: Sequence[str], group: str | None, name: str) -> str:
-    others = [column for column in frame.columns if column not in text and column != group]
+def _plain_label(frame: pl.DataFrame, text: Sequence[str], aside: Sequence[str | None], name: str) -> str:
+    others = [column for column in frame.columns if column not in (*text, *aside)]
     for names in (LABEL_NAMES, SEVERAL_NAMES):
         named = [column for column in others if column.lower() in names]
         if len(named) == 1:
@@ -112,8 +116,8 @@ def _plain_label(frame: pl.DataFrame, text: Sequence[str], group: str | None, na
     raise DataError(f"{name}: which column holds the label? Give --label NAME; columns: {shown_names(frame.columns)}")
 
 
-def _plain_text(frame: pl.DataFrame, label: str | None, group: str | None, name: str) -> str:
-    others = [column for column in frame.columns if column not in (label, group)]
+def _plain_text(frame: pl.DataFrame, aside: Sequence[str | None], name: str) -> str:
+    others = [column for column in frame.columns if column not in aside]
     named = [column for column in others if column.lower() in TEXT_NAMES]
     if len(named) == 1:
         return named[0]

@@ -36,6 +36,7 @@ from tfcr.data.several import (
     rows_left,
     split_cells,
 )
+from tfcr.data.times import read_times
 from tfcr.errors import DataError, shown
 from tfcr.system.files import scratch_folder
 from tfcr.system.limits import is_pipe, is_there
@@ -54,6 +55,8 @@ class Corpus:
         One label for each text; or a tuple of labels for each, which may be empty.
     groups
         The group of each text, if a column gives it; a group stays in one fold.
+    times
+        The time of each text, if a column gives it: all dates, all datetimes or all numbers.
     rows
         The number of each text's row in the file, from 1; several files are numbered consecutively.
     name
@@ -69,6 +72,7 @@ class Corpus:
     texts: list[str]
     labels: list[Any]
     groups: list[Any] | None = None
+    times: list[Any] | None = None
     rows: list[int] = field(default_factory=list)
     name: str = ""
     columns: tuple[str, ...] = ()
@@ -95,6 +99,7 @@ class Corpus:
             texts=[self.texts[number] for number in numbers],
             labels=[self.labels[number] for number in numbers],
             groups=[self.groups[number] for number in numbers] if self.groups else None,
+            times=[self.times[number] for number in numbers] if self.times else None,
             rows=[self.rows[number] for number in numbers] if self.rows else [],
         )
 
@@ -243,6 +248,7 @@ def make_corpus(
         texts=[text for text, label in zip(texts, labels, strict=True) if text is not None and label is not None],
         labels=flat.nest(of_one_type),
         groups=[groups[row] for row in used] if groups else None,
+        times=_times(frames, columns, used, name) if columns[0].time else None,
         rows=[row + 1 for row in used],
         name=name,
         columns=columns[0].text,
@@ -344,6 +350,10 @@ def _groups(frames: Sequence[pl.DataFrame], columns: Sequence[Columns], name: st
     cells = [label_cells(column, name) for column in found]
     as_text = len({column.dtype for column in found}) > 1
     return [str(cell) if as_text and cell is not None else cell for of_file in cells for cell in of_file]
+
+
+def _times(frames: Sequence[pl.DataFrame], columns: Sequence[Columns], used: Sequence[int], name: str) -> list[Any]:
+    return read_times([frame[str(chosen.time)] for frame, chosen in zip(frames, columns, strict=True)], used, name)
 
 
 def _row_notes(texts: Sequence[str | None], labels: Sequence[Any]) -> list[str]:

@@ -23,6 +23,8 @@ class ReadOptions:
         Columns that hold the text, by name or number from 1; several are joined.
     label, group
         Column that holds the label; column whose equal values stay in one fold of cross-validation.
+    time
+        Column of dates, times or numbers that the corpus may be split by.
     format
         A name of READERS.
     encoding
@@ -59,6 +61,7 @@ class ReadOptions:
     text: tuple[str, ...] = ()
     label: str | None = None
     group: str | None = None
+    time: str | None = None
     format: str | None = None
     encoding: str | None = None
     separator: str | None = None

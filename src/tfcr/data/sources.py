@@ -43,6 +43,10 @@ def load_data(sources: Sequence[str], options: ReadOptions | None = None, path: 
         raise InputError(
             f"found --label-separator with the dataset {name!r}, whose documents have one label each; leave it out"
         )
+    if options.time:
+        raise InputError(
+            f"found --time {options.time} with the dataset {name!r}, whose documents have no times; expected a file"
+        )
     return with_label_options(load_dataset(name, path), options)
 
 

@@ -6,10 +6,11 @@ try:
     import jinja2  # noqa: F401
     import matplotlib  # noqa: F401
 except ImportError:
-    raise MissingExtraError("drawing curves and writing reports", "report") from None
+    raise MissingExtraError("drawing pictures and writing reports", "report") from None
 
 from tfcr.report.curves import draw_curves
+from tfcr.report.diagrams import draw_evaluation
 from tfcr.report.drawing import PICTURE_FORMATS
 from tfcr.report.page import report_page
 
-__all__ = ["PICTURE_FORMATS", "draw_curves", "report_page"]
+__all__ = ["PICTURE_FORMATS", "draw_curves", "draw_evaluation", "report_page"]

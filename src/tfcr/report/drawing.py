@@ -1,6 +1,9 @@
 """Pictures: how all of them are written, and the colours and signs that they share (those of Okabe and Ito)."""
 
 import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
@@ -33,6 +36,9 @@ def saved(picture: Picture, kind: str) -> bytes:
     return content.getvalue()
 
 
-def under(title: str) -> Any:
+@contextmanager
+def under(title: str) -> Iterator[None]:
     """Give the context in which a picture is drawn and saved."""
-    return mpl.rc_context(settings(title))
+    with mpl.rc_context(settings(title)), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # a script that no installed font has
+        yield

@@ -1,6 +1,7 @@
 """TrainedModel: what is left after training. It predicts, explains, saves and loads, and needs no embeddings."""
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.decision import Decision
-from tfcr.errors import DamagedError, InputError, ModelError, in_one_line
+from tfcr.errors import DamagedError, InputError, ModelError, TfcrWarning, in_one_line
 from tfcr.schemes import ContestedWord
 from tfcr.system.array_codec import Arrays
 from tfcr.text.class_counts import ClassCounts, Labels
@@ -30,12 +31,13 @@ from tfcr.trained.codec import (
     write_table,
 )
 from tfcr.trained.explain import Explanation, contested_terms, explain_text, strongest_terms, top_words
+from tfcr.trained.figures import StoredFigures, write_figures
 from tfcr.trained.format import SCHEMA, load_folder, read_data, save_folder
 from tfcr.trained.rounding import round_table
 from tfcr.trained.seen import StoredTexts, TrainingTexts
 from tfcr.trained.word_table import TextScores, WordTable
 
-LATER = ("counts", "seen")
+LATER = ("counts", "seen", "figures")
 """Data files that prediction does not need; they are read when they are asked for."""
 
 
@@ -62,6 +64,9 @@ class TrainedModel:
         How it scored when it was measured: a name and a figure each.
     seen
         Hashes of the training texts, to notice when it is scored on them; None if they were not kept.
+    figures
+        The figures of its cross-validation as JSON (see `evaluation.figures`); None if it was not measured so. In a
+        loaded model, where they are: see `measured`.
     """
 
     table: WordTable
@@ -72,6 +77,7 @@ class TrainedModel:
     counts: "ClassCounts | StoredCounts | None" = None
     scores: Mapping[str, float] = field(default_factory=dict)
     seen: TrainingTexts | StoredTexts | None = None
+    figures: Mapping[str, Any] | StoredFigures | None = None
 
     @property
     def classes(self) -> Labels:
@@ -162,6 +168,25 @@ class TrainedModel:
         """Return the hashes of the training texts, which a loaded model reads now; None if they were not kept."""
         return self.seen.read() if isinstance(self.seen, StoredTexts) else self.seen
 
+    def measured(self) -> Mapping[str, Any] | None:
+        """Return the figures of the cross-validation as JSON, which a loaded model reads now; None if there are none.
+
+        ``tfcr.evaluation.Figures.from_json`` checks them and gives them names.
+        """
+        return self.figures.read() if isinstance(self.figures, StoredFigures) else self.figures
+
+    def _kept_figures(self) -> Mapping[str, Any] | None:
+        """Return the figures as they are written; warn if a loaded model has lost them."""
+        found = self.measured()
+        if found is None and isinstance(self.figures, StoredFigures):
+            warnings.warn(
+                f"found no {self.figures.folder / self.figures.file}, which held the figures of the model's "
+                "cross-validation; it is saved without them",
+                TfcrWarning,
+                stacklevel=3,
+            )
+        return found
+
     def save(
         self,
         path: str | os.PathLike[str],
@@ -192,6 +217,7 @@ class TrainedModel:
         """
         seen = self._kept_texts() if hashes else None
         kept = self._kept_counts() if counts else None
+        figures = self._kept_figures()
         table = round_table(self.table)
         config = {
             "settings": self.settings,
@@ -209,6 +235,8 @@ class TrainedModel:
             data["counts"] = kept
         if seen is not None:
             data["seen"] = seen.write()
+        if figures is not None:
+            data["figures"] = write_figures(figures)
         save_folder(Path(path), config, data, model_card(config))
 
     @classmethod
@@ -246,6 +274,7 @@ class TrainedModel:
             model,
             counts=StoredCounts(there, files["counts"], model.classes, is_older) if "counts" in files else None,
             seen=StoredTexts(there, files["seen"]) if "seen" in files else None,
+            figures=StoredFigures(there, files["figures"]) if "figures" in files else None,
         )
 
 

@@ -1,4 +1,4 @@
-"""Cross-validation against scikit-learn's, and folds that had to be changed."""
+"""Cross-validation against scikit-learn's, and trained models on labelled texts."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -11,20 +11,18 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from tests.conftest import plain_classifier, random_corpus
-from tfcr import Embeddings, TfcrClassifier, evaluation
+from tfcr import Embeddings, TfcrClassifier
 from tfcr.data import Corpus
 from tfcr.errors import CorpusWarning, InputError
 from tfcr.evaluation import (
-    Evaluation,
     FoldPlan,
     compare,
-    compare_with_majority,
     cross_validate,
     evaluate,
-    majority_class,
     plan_folds,
     prepare,
     train_and_measure,
+    validation,
 )
 from tfcr.features import checks
 from tfcr.predict_table import predict_frame
@@ -119,7 +117,7 @@ def test_measuring_looks_at_the_labels_a_few_times_only(corpus: Corpus, monkeypa
         plan = plan_folds(*arguments, **options)
         return replace(plan, corpus=replace(plan.corpus, labels=Counted(plan.corpus.labels)))
 
-    monkeypatch.setattr(evaluation, "plan_folds", planned)
+    monkeypatch.setattr(validation, "plan_folds", planned)
     train_and_measure(TfcrClassifier.from_preset("fast"), corpus, folds=2)
     assert 1 <= Counted.passes < 10  # not once for each of 120 documents
 
@@ -164,51 +162,12 @@ def test_labels_may_be_any_numbers(grouped: bool, corpus: Corpus, vectors: Embed
     assert [score.label for score in found.per_class()] == [place + 0.5 for place in range(len(names))]
 
 
-def test_the_most_frequent_class_is_the_bar_to_pass() -> None:
-    labels = np.array(list("aaaabb"))
-    folds = np.array([0, 0, 1, 1, 0, 1])
-    classes, chances = np.array(["a", "b"]), np.full((6, 2), 0.5)
-    useless = Evaluation(labels, np.array(list("abaaaa")), classes, chances, folds, (0.4, 0.4))
-    trivial = majority_class(useless)
-    assert trivial is not None
-    assert list(trivial.predicted) == ["a"] * 6  # type: ignore[arg-type]
-    assert trivial.macro_f1 == pytest.approx(0.4)  # F1 of a is .8, of b 0
-    assert trivial.accuracy == pytest.approx(4 / 6)
-    [comment] = compare_with_majority(useless)
-    assert comment.startswith("macro-F1 0.400 is not above 0.400, that of always predicting 'a'")
-    assert comment.endswith("6 documents are few to learn from; label more")
-    predicted = np.array(list("abaaaa") * 10)
-    many = Evaluation(np.repeat(labels, 10), predicted, classes, chances, np.repeat(folds, 10), (0.4,))
-    assert compare_with_majority(many)[0].endswith("are --text and --label the right columns?")
-    fair = Evaluation(labels, np.array(list("abbabb")), classes, chances, folds, (0.6, 0.7))
-    [comment] = compare_with_majority(fair, balanced=True)
-    assert comment.endswith("train with --class-weight none for accuracy")
-    assert "--class-weight" not in compare_with_majority(fair)[0]
-    assert compare_with_majority(Evaluation(labels, labels, classes, chances, folds, (1.0, 1.0))) == []
-    one = Evaluation(labels[:2], labels[:2], classes, chances, folds[:2], (1.0,))
-    assert (majority_class(one), compare_with_majority(one)) == (None, [])
-
-
 def test_models_of_different_parts_are_compared_each_on_what_it_needs(vectors: Embeddings) -> None:
     corpus = random_corpus(60)
     models = {name: TfcrClassifier.from_preset(name, embeddings=vectors) for name in ("fast", "best")}
     found = compare(models, corpus, folds=2)
     alone = cross_validate(models["best"], corpus, folds=2)
     assert found["best"].fold_scores == alone.fold_scores
-
-
-def test_folds_that_cannot_be() -> None:
-    corpus = Corpus(list("abcdefg"), ["x", "x", "x", "y", "y", "y", "z"])
-    plan = plan_folds(corpus, 5)
-    assert (plan.folds, len(plan.corpus)) == (3, 6)
-    assert "1 classes with fewer than 2 documents are left out: z (1)" in plan.notes
-    assert plan.notes[1] == "the class 'x' has 3 documents: 3 folds instead of 5"  # there is no other choice
-    three = Corpus(list("abcdefgh"), list("xxxyyyzz"))
-    assert plan_folds(three, 3).notes[0].endswith("(--min-class-size 3 leaves such classes out instead)")
-    with pytest.raises(InputError, match="found folds=1; expected a whole number from 2"):
-        plan_folds(corpus, 1)
-    with pytest.raises(InputError, match="found 0 classes with enough documents"):
-        plan_folds(corpus, 2, min_class_size=4)
 
 
 def test_training_measures_what_it_saves(corpus: Corpus, vectors: Embeddings) -> None:

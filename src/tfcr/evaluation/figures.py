@@ -1,0 +1,265 @@
+"""The figures of a cross-validation that a model keeps: what a report shows, and no text.
+
+`Figures.as_json` is what the model's folder and ``tfcr train --json`` hold; `Figures.from_json` reads it again, with
+every check that a file from elsewhere needs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from tfcr.errors import ModelError, shown
+from tfcr.evaluation.scores import (
+    ClassScore,
+    Evaluation,
+    Interval,
+    bootstrap,
+    decided_curve,
+    majority_class,
+    most_frequent_class,
+)
+
+MOST_HARD_ROWS = 100
+
+
+@dataclass(frozen=True)
+class HardRow:
+    """A row of the training file that the classifiers found hard; `probability` is that of its own label."""
+
+    row: int
+    label: Any
+    predicted: Any
+    probability: float
+
+
+@dataclass(frozen=True)
+class MajorityScore:
+    """What always predicting the most frequent class would reach."""
+
+    label: Any
+    macro_f1: float
+    std: float
+    macro_f1_pooled: float
+    micro_f1: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How a model scored in cross-validation.
+
+    Attributes
+    ----------
+    documents, several
+        How many documents were tested, and whether they may have several labels.
+    fold_scores
+        Macro-F1 of each fold.
+    macro_f1, std
+        Their mean and standard deviation.
+    macro_f1_pooled, micro_f1, accuracy
+        Of all predictions taken together.
+    intervals
+        The 95 % intervals of these three, by bootstrap; their names are the keys.
+    most_frequent_class
+        The bar to pass; None if there is one class only.
+    classes
+        Precision, recall, F1 and size of each class.
+    confusion_classes, confusion
+        The classes, and how many documents of each, by row, were assigned to which, by column; empty if documents
+        have several labels.
+    calibration_error
+        The expected calibration error of the likeliest label.
+    calibration
+        Bins of equal width of the probability: the fraction of labels in it (`sizes`), their mean probability
+        (`confidences`), and the fraction that was right (`right`).
+    decided
+        Points of the curve "share decided against share right": `decided`, `right`, and the probability from which on
+        labels are decided (`probabilities`); empty for several labels.
+    hardest
+        The rows whose own label got the lowest probability, hardest first; empty for several labels.
+    unknown_words
+        The mean fraction of a document's tokens that did not occur in training.
+    """
+
+    documents: int
+    several: bool
+    fold_scores: tuple[float, ...]
+    macro_f1: float
+    std: float
+    macro_f1_pooled: float
+    micro_f1: float
+    accuracy: float
+    intervals: Mapping[str, Interval]
+    most_frequent_class: MajorityScore | None
+    classes: tuple[ClassScore, ...]
+    confusion_classes: tuple[Any, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    calibration_error: float
+    calibration: Mapping[str, tuple[float, ...]]
+    decided: Mapping[str, tuple[float, ...]]
+    hardest: tuple[HardRow, ...]
+    unknown_words: float
+
+    @classmethod
+    def of(cls, result: Evaluation, rows: Sequence[int] = (), groups: Sequence[Any] | None = None) -> "Figures":
+        """Return the figures of predictions; `rows` are the numbers of the documents' rows, by default from 1."""
+        intervals = bootstrap(result.labels, result.predicted, groups)
+        calibration = result.reliability()
+        unknown = result.unknown_fractions
+        return cls(
+            documents=len(result.labels),
+            several=result.several,
+            fold_scores=result.fold_scores,
+            macro_f1=result.macro_f1,
+            std=result.std,
+            macro_f1_pooled=result.pooled_macro_f1,
+            micro_f1=result.micro_f1,
+            accuracy=result.accuracy,
+            intervals={
+                "macro_f1_pooled": intervals.macro_f1,
+                "micro_f1": intervals.micro_f1,
+                "accuracy": intervals.accuracy,
+            },
+            most_frequent_class=_majority(result),
+            classes=tuple(result.per_class()),
+            confusion_classes=() if result.several else tuple(result.classes.tolist()),
+            confusion=() if result.several else tuple(map(tuple, result.confusion().tolist())),
+            calibration_error=calibration.expected_error,
+            calibration=_as_tuples(calibration),
+            decided={} if result.several else _as_tuples(decided_curve(result)),
+            hardest=() if result.several else _hardest(result, rows),
+            unknown_words=0.0 if unknown is None or not len(unknown) else float(unknown.mean()),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures as JSON can hold them."""
+        return {**asdict(self), "classes": [vars(score) for score in self.classes]}
+
+    @classmethod
+    def from_json(cls, found: Any) -> "Figures":
+        """Return the figures that `as_json` wrote; raise ModelError if they are damaged."""
+        try:
+            values = {name: read(found[name]) for name, read in _READERS.items()}
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ModelError(f"the figures of the model are damaged: {shown(str(error))}; train it again") from None
+        figures = cls(**values)
+        size = len(figures.confusion_classes)
+        if len(figures.confusion) != size or any(len(row) != size for row in figures.confusion):
+            raise ModelError("the figures of the model are damaged: its confusion matrix is not square; train it again")
+        return figures
+
+
+def _majority(result: Evaluation) -> MajorityScore | None:
+    trivial = majority_class(result)
+    if trivial is None:
+        return None
+    scores = trivial.macro_f1, trivial.std, trivial.pooled_macro_f1, trivial.micro_f1, trivial.accuracy
+    return MajorityScore(most_frequent_class(result.labels)[0], *scores)
+
+
+def _as_tuples(arrays: Any) -> dict[str, tuple[float, ...]]:
+    return {name: tuple(values.tolist()) for name, values in arrays._asdict().items()}
+
+
+def _hardest(result: Evaluation, rows: Sequence[int]) -> tuple[HardRow, ...]:
+    labels, predicted = np.asarray(result.labels).tolist(), np.asarray(result.predicted).tolist()
+    own = result.probabilities[np.arange(len(labels)), result.numbers(result.labels)]
+    return tuple(
+        HardRow(rows[at] if rows else at + 1, labels[at], predicted[at], float(own[at]))
+        for at in np.argsort(own, kind="stable")[:MOST_HARD_ROWS].tolist()
+    )
+
+
+# reading what others wrote -------------------------------------------------------------------------------------------
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise ValueError(f"found {shown(value)}, expected a number")
+    return float(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"found {shown(value)}, expected a whole number")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"found {shown(value)}, expected true or false")
+    return value
+
+
+def _label(value: Any) -> Any:
+    if not isinstance(value, str | int | float):
+        raise ValueError(f"found {shown(value)}, expected a label")
+    return value
+
+
+def _list_of(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    def listed(values: Any) -> tuple[Any, ...]:
+        if not isinstance(values, list | tuple):
+            raise ValueError(f"found {shown(values)}, expected a list")
+        return tuple(map(read, values))
+
+    return listed
+
+
+def _map_of(read: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
+    return lambda values: {str(name): read(value) for name, value in values.items()}
+
+
+def _record(kind: Callable[..., Any], **readers: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda values: kind(**{name: read(values[name]) for name, read in readers.items()})
+
+
+def _interval(values: Any) -> Interval:
+    low, high = map(_number, values)
+    return Interval(low, high)
+
+
+_majority_score = _record(
+    MajorityScore,
+    label=_label,
+    macro_f1=_number,
+    std=_number,
+    macro_f1_pooled=_number,
+    micro_f1=_number,
+    accuracy=_number,
+)
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "documents": _whole,
+    "several": _flag,
+    "fold_scores": _list_of(_number),
+    "macro_f1": _number,
+    "std": _number,
+    "macro_f1_pooled": _number,
+    "micro_f1": _number,
+    "accuracy": _number,
+    "intervals": _map_of(_interval),
+    "most_frequent_class": lambda values: None if values is None else _majority_score(values),
+    "classes": _list_of(
+        _record(
+            ClassScore,
+            label=_label,
+            precision=_number,
+            recall=_number,
+            f1=_number,
+            documents=_whole,
+            f1_interval=_interval,
+        )
+    ),
+    "confusion_classes": _list_of(_label),
+    "confusion": _list_of(_list_of(_whole)),
+    "calibration_error": _number,
+    "calibration": _map_of(_list_of(_number)),
+    "decided": _map_of(_list_of(_number)),
+    "hardest": _list_of(_record(HardRow, row=_whole, label=_label, predicted=_label, probability=_number)),
+    "unknown_words": _number,
+}
+"""How each figure is read and checked."""

@@ -1,0 +1,159 @@
+"""Pictures of an evaluation: confusion matrix, reliability diagram, and share decided against share right.
+
+All can be read in print and by the colour-blind: shades are of one hue, every number that counts is written, and points
+have markers.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure as Picture
+from numpy.typing import NDArray
+
+from tfcr.decision import BINS, Reliability
+from tfcr.evaluation.scores import DecidedCurve, Evaluation, decided_curve
+from tfcr.report.curves import LOOKS
+from tfcr.report.drawing import saved, under
+
+MOST_CLASSES = 25
+"""Classes of a confusion matrix; of more, those with most mistakes, and all others together."""
+LONGEST_LABEL = 24
+THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+"""Probabilities that are marked on the curve of decided documents."""
+
+
+def draw_confusion(result: Evaluation) -> Picture:
+    """Return the confusion matrix: documents in cells, shaded by their fraction of the row."""
+    numbered = [f"{number} {label}" for number, label in enumerate(result.classes.tolist(), start=1)]
+    names, matrix = shortened(numbered, result.confusion())
+    size = len(names)
+    picture = Picture(figsize=(2.2 + 0.42 * size, 1.8 + 0.36 * size), layout="constrained")
+    axes = picture.subplots()
+    fractions = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    image = axes.imshow(fractions, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for (row, column), count in np.ndenumerate(matrix):
+        if count:
+            dark = fractions[row, column] > 0.55
+            weight = "bold" if row == column else "normal"
+            axes.text(
+                column, row, str(count), ha="center", va="center", color="white" if dark else "black", weight=weight
+            )
+    axes.set_xticks(range(size), names, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(size), names)
+    axes.set_xticks(np.arange(size + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(size + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color="#BBBBBB", linewidth=0.5)
+    axes.tick_params(which="minor", length=0)
+    axes.set_xlabel("predicted")
+    axes.set_ylabel("label")
+    axes.set_title("Documents by label and prediction")
+    picture.colorbar(image, ax=axes, label="fraction of the label's documents", shrink=0.8)
+    return picture
+
+
+def shortened(names: list[str], matrix: NDArray[Any], most: int = MOST_CLASSES) -> tuple[list[str], NDArray[Any]]:
+    """Return the names and the matrix of the classes with most mistakes, and all others added up as the last class.
+
+    Classes keep their order. Those without documents and predictions are left out.
+
+    Examples
+    --------
+    >>> names, matrix = shortened(["a", "b", "c"], np.array([[5, 0, 0], [0, 2, 1], [0, 2, 3]]), 2)
+    >>> names, matrix.tolist()
+    (['b', 'c', '(1 others)'], [[2, 1, 0], [2, 3, 0], [0, 0, 5]])
+    """
+    used = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1))
+    mistakes = matrix.sum(axis=0) + matrix.sum(axis=1) - 2 * np.diag(matrix)
+    kept = np.sort(used[np.argsort(-mistakes[used], kind="stable")[:most]])
+    n_others = len(used) - len(kept)
+    places = np.full(len(names), len(kept))
+    places[kept] = np.arange(len(kept))
+    small = np.zeros((len(kept) + 1, len(kept) + 1), matrix.dtype)
+    np.add.at(small, (places[:, None], places[None, :]), matrix)
+    shown = [_cut(names[number]) for number in kept.tolist()]
+    return (shown, small[:-1, :-1]) if n_others == 0 else ([*shown, f"({n_others} others)"], small)
+
+
+def _cut(label: str) -> str:
+    plain = "".join(character if character.isprintable() else "?" for character in label)
+    return plain if len(plain) <= LONGEST_LABEL else f"{plain[: LONGEST_LABEL - 1]}…"
+
+
+def draw_reliability(found: Reliability) -> Picture:
+    """Return the reliability diagram: how often labels are right, by their probability, with the size of each bin."""
+    used = found.sizes > 0
+    picture = Picture(figsize=(4.4, 4.8), layout="constrained")
+    axes, below = picture.subplots(2, 1, height_ratios=(4, 1), sharex=True)
+    colour = LOOKS[3].colour
+    axes.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=0.8, label="perfectly calibrated")
+    axes.plot(
+        found.confidences[used],
+        found.right[used],
+        color=colour,
+        marker="o",
+        markersize=4,
+        linewidth=1.1,
+        label="labels",
+    )
+    axes.set_ylabel("fraction right")
+    axes.set_ylim(0, 1.02)
+    axes.set_title(f"Reliability: expected calibration error {found.expected_error:.3f}")
+    axes.legend(loc="upper left", frameon=False)
+    axes.grid(alpha=0.25, linewidth=0.5)
+    middles = (np.arange(BINS) + 0.5) / BINS
+    below.bar(middles, found.sizes, width=0.9 / BINS, color="#BBBBBB", edgecolor="black", linewidth=0.5)
+    for place, size in zip(middles[used].tolist(), found.sizes[used].tolist(), strict=True):
+        below.text(place, size, f"{100 * size:.0f}", ha="center", va="bottom", fontsize=6)
+    below.set_ylim(0, 1.3 * float(found.sizes.max()))
+    below.set_xlim(0, 1)
+    below.set_yticks([])
+    below.set_ylabel("% of labels")
+    below.set_xlabel("probability")
+    return picture
+
+
+def draw_decided(curve: DecidedCurve) -> Picture:
+    """Return how often labels are right if only the most probable ones are decided."""
+    picture = Picture(figsize=(4.8, 3.6), layout="constrained")
+    axes = picture.subplots()
+    axes.plot(curve.decided, curve.right, color=LOOKS[3].colour, linewidth=1.1)
+    marked = _marked(curve)
+    axes.plot(curve.decided[marked], curve.right[marked], "ko", markersize=4)
+    low = max(0.0, float(curve.right.min()) - 0.04)
+    for place, threshold in zip(marked, _thresholds(curve), strict=True):
+        at = float(curve.decided[place]), float(curve.right[place])
+        axes.annotate(f"{threshold:g}", at, xytext=(3, 4), textcoords="offset points", fontsize=7)
+    axes.set_xlim(0, 1.02)
+    axes.set_ylim(low, 1.005 + (1 - low) * 0.04)
+    axes.set_xlabel("fraction of documents decided")
+    axes.set_ylabel("fraction of these right")
+    axes.set_title("Decided from this probability on: ●")
+    axes.grid(alpha=0.25, linewidth=0.5)
+    return picture
+
+
+def _thresholds(curve: DecidedCurve) -> list[float]:
+    return [threshold for threshold in THRESHOLDS if curve.probabilities[0] >= threshold > curve.probabilities[-1]]
+
+
+def _marked(curve: DecidedCurve) -> list[int]:
+    """Return the last point of the curve that each threshold decides."""
+    return [int(np.flatnonzero(curve.probabilities >= threshold)[-1]) for threshold in _thresholds(curve)]
+
+
+DIAGRAMS: dict[str, Callable[[Evaluation], Picture]] = {
+    "confusion": draw_confusion,
+    "reliability": lambda result: draw_reliability(result.reliability()),
+    "decided": lambda result: draw_decided(decided_curve(result)),
+}
+"""The pictures of an evaluation, by the names of their files."""
+OF_SEVERAL = ("reliability",)
+"""Those that make sense for several labels per document."""
+
+
+def draw_evaluation(result: Evaluation, kind: str = "png") -> dict[str, bytes]:
+    """Return the pictures of an evaluation by their names; `kind` is a name of PICTURE_FORMATS."""
+    names = OF_SEVERAL if result.several else tuple(DIAGRAMS)
+    with under("evaluation"):
+        return {name: saved(DIAGRAMS[name](result), kind) for name in names}
