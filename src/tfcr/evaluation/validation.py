@@ -161,6 +161,76 @@ def cross_validate_prepared(
     )
 
 
+def learning_curve(
+    model: TfcrClassifier,
+    corpus: Corpus,
+    fractions: Sequence[float],
+    *,
+    folds: int = 5,
+    first_folds: int = 2,
+    stages: Stages | None = None,
+) -> list[tuple[int, float]]:
+    """Return macro-F1 by the number of training documents, which tells whether more of them would help.
+
+    Parameters
+    ----------
+    model, corpus
+        The classifier and the texts.
+    fractions
+        Of the training documents of a fold, taken at random from each class.
+    folds, first_folds
+        How the corpus is split, and how many of the folds are tested; the mean is returned.
+    stages
+        Told of the fits.
+    """
+    stages = stages or Stages()
+    plan = plan_folds(corpus, folds)
+    seconds = _fit_seconds(model, plan.corpus)
+    stages.expect([(FIT, seconds * fraction) for _ in range(first_folds) for fraction in fractions])
+    prepared = prepare(model, plan.corpus, stages)
+    labels, documents = prepared.labels, prepared.documents
+    scores: dict[float, list[tuple[int, float]]] = {fraction: [] for fraction in fractions}
+    for number, (train, test) in enumerate(splits(labels, plan.corpus.groups, plan.folds, 0)):
+        if number == first_folds:
+            break
+        for fraction in fractions:
+            some = train[taken_fraction(labels[train], fraction)]
+            tell = _begin_fit(stages, f"learning curve, {len(some):,} documents")
+            with _warned():
+                fitted = clone(model).fit_counted(
+                    documents.rows(some), labels[some], np.ones(len(some)), prepared.embeddings, tell
+                )
+            decision = fitted.model_.decision
+            found = decision.assigned(fitted.model_.score_counted(documents.rows(test)))
+            scores[fraction].append((len(some), _macro_f1_over(labels[test], found)))
+    means = [np.mean(points, axis=0).tolist() for points in scores.values()]
+    return [(round(size), score) for size, score in means]
+
+
+def taken_fraction(labels: AnyLabels, fraction: float, seed: int = 0) -> NDArray[np.int64]:
+    """Return some documents at random, the same fraction of each class, at least two; of several labels, of all.
+
+    >>> taken_fraction(np.array(["a"] * 8 + ["b"] * 4), 0.5).size
+    6
+    """
+    random = np.random.default_rng(seed)
+    order = random.permutation(len(labels))
+    if isinstance(labels, LabelSets):
+        return np.sort(order[: max(2, round(fraction * len(labels)))])
+    taken = []
+    for label in np.unique(labels):
+        mine = order[labels[order] == label]
+        taken.append(mine[: max(2, round(fraction * len(mine)))])
+    return np.sort(np.concatenate(taken))
+
+
+def _macro_f1_over(labels: AnyLabels, predicted: AnyLabels) -> float:
+    """Return macro-F1; of several labels, a small part of the corpus may lack some classes."""
+    if isinstance(labels, LabelSets) and isinstance(predicted, LabelSets):
+        predicted = predicted.over(labels.classes)
+    return macro_f1_of_labels(labels, predicted)
+
+
 def _words_of_fold(
     model: TrainedModel,
     documents: CountedDocuments,

@@ -1,10 +1,12 @@
 """An explanation as HTML: the text with its words marked, and what they add. For notebooks, and for pages."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfcr.decision import class_position
 from tfcr.pages import escape, resource, strength
-from tfcr.trained.explain import Explanation
+from tfcr.text.tokenizers import AnyTokenizer, token_spans
+from tfcr.trained.explain import Explanation, Mark
 
 SHOWN_TERMS = 12
 """Rows of the table of terms; the others are added up in one."""
@@ -42,7 +44,10 @@ def explanation_html(explanation: Explanation, level: int = 3) -> str:
 
 def marked_text(explanation: Explanation, label: Any = None) -> str:
     """Return the text, each word marked by what it adds to the score of a class, by default the predicted one."""
-    marks = explanation.marks(label)
+    return _marked(explanation.text, explanation.marks(label))
+
+
+def _marked(text: str, marks: Sequence[Mark]) -> str:
     largest = max((abs(mark.added) for mark in marks), default=0.0)
     parts, end = [], 0
     for mark in marks:
@@ -50,11 +55,11 @@ def marked_text(explanation: Explanation, label: Any = None) -> str:
         if not step or mark.start < end:
             continue
         kind = "for" if mark.added > 0 else "against"
-        parts.append(escape(explanation.text[end : mark.start]))
-        word = escape(explanation.text[mark.start : mark.end])
+        word = escape(text[mark.start : mark.end])
+        parts.append(escape(text[end : mark.start]))
         parts.append(f'<mark class="{kind} s{step}" title="{mark.added:+.3f}">{word}</mark>')
         end = mark.end
-    parts.append(escape(explanation.text[end:]))
+    parts.append(escape(text[end:]))
     return f'<p class="words" dir="auto">{"".join(parts)}</p>'
 
 
@@ -88,3 +93,17 @@ def _terms(explanation: Explanation) -> str:
         f'<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">adds</th>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def marked_by_words(text: str, tokenizer: AnyTokenizer, pulls: Mapping[str, float]) -> str:
+    """Return a text whose words are marked by how they pull; half of a bigram goes to each of its words.
+
+    For texts whose classifier is gone, such as that of a fold: a word pulls the same wherever it stands.
+    """
+    by_word: dict[str, float] = {}
+    for term, pull in pulls.items():
+        pieces = term.split(" ")
+        for piece in pieces:
+            by_word[piece] = by_word.get(piece, 0.0) + pull / len(pieces)
+    marks = [Mark(start, end, by_word[word]) for word, start, end in token_spans(tokenizer, text) if by_word.get(word)]
+    return _marked(text, marks)
