@@ -24,6 +24,22 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write texts with wrong labels in the rows 4 and 11, a contradiction in 121 and 122, and a class of 3."""
+    corpus = random_corpus()
+    labels = list(corpus.labels)
+    labels[3], labels[10] = "class 1", "class 2"  # they were 0 and 1
+    rows = [f"{text},{label}" for text, label in zip(corpus.texts, labels, strict=True)]
+    rows += ["a b c d e f g h i,class 0", "i h g f e d c b a,class 1"]
+    rows += [f"rare word{number} \x1b[31m,rare" for number in range(3)]
+    dates = [f"2024-{1 + number // 28:02}-{1 + number % 28:02}" for number in range(len(rows))]
+    path = tmp_path_factory.mktemp("odd") / "odd.csv"
+    lines = [f"{row},{date},{number}" for number, (row, date) in enumerate(zip(rows, dates, strict=True))]
+    path.write_text("\n".join(["text,label,date,year", *lines]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
 def vectors_file(data: Path) -> Path:
     path = data.with_name("vectors.vec")
     random_vectors(random_corpus()).save(path)

@@ -21,6 +21,9 @@ class Result(NamedTuple):
 
 Run = Callable[..., Result]
 
+COLUMNS = ("--text", "text", "--label", "label")
+"""For a table with columns besides these."""
+
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:

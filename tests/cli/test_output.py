@@ -130,3 +130,14 @@ def test_labels_and_words_do_not_command_the_terminal(run: Run, tmp_path: Path) 
         assert result.status == 0, result.err
         assert r"red\x1b]0;owned\x07\x9b31m" in result.out
         assert not set(result.out + result.err) & set("\x1b\x07\x9b")
+
+
+def test_a_text_takes_one_line_that_fits(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "FILE_WIDTH", 20)
+    for text in ("short\n\ntext", "\x1b[3mred\u202e", "a" * 16, "b" * 17, "中" * 20, "word " * 10_000, ""):
+        output.print_text(text)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["    short text", r"    \x1b[3mred\u202e"]
+    assert lines[2:4] == ["    " + "a" * 16, "    " + "b" * 15 + "…"]
+    assert lines[4] == "    " + "中" * 7 + "…"  # each takes two columns
+    assert lines[5:] == ["    word word word…", "    "]

@@ -73,22 +73,6 @@ def test_confused_pairs_add_up_to_the_mistakes(flipped: tuple[Corpus, list[int],
     assert len(confused_pairs(result, most=1)) == 1
 
 
-def test_words_are_those_of_the_explanation() -> None:
-    corpus, _ = flipped_corpus()
-    model = TfcrClassifier.from_preset("best", embeddings=None, parts=("ngrams",), random_state=0)
-    trained = model.fit(corpus.texts[:90], corpus.labels[:90]).model_
-    rest = corpus.take(range(90, 180))
-    result = evaluate(trained, rest, explain=True)
-    assert result.words is not None
-    assert len(result.mistakes())
-    for document in result.mistakes()[:MOST_MISTAKES].tolist():
-        told = trained.explain(rest.texts[document])
-        towards, away = told.contributions(result.predicted[document]), told.contributions(rest.labels[document])
-        expected = {word: towards[word] - away[word] for word in towards}
-        assert result.words.mistakes[document] == pytest.approx(expected, abs=1e-9)
-    assert evaluate(trained, rest).words is None
-
-
 def test_a_class_that_the_model_does_not_know_pulls_nowhere() -> None:
     corpus = random_corpus(120)
     trained = TfcrClassifier.from_preset("fast", random_state=0).fit(corpus.texts[:60], corpus.labels[:60]).model_

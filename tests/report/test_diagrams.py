@@ -7,7 +7,14 @@ import pytest
 
 from tests.several import random_sets
 from tfcr.evaluation import Evaluation, decided_curve
-from tfcr.report.diagrams import DIAGRAMS, draw_confusion, draw_decided, draw_evaluation, draw_reliability, shortened
+from tfcr.report.diagrams import (
+    DIAGRAMS,
+    draw_confusion,
+    draw_decided,
+    draw_evaluation,
+    draw_reliability,
+    shown_classes,
+)
 from tfcr.report.drawing import PICTURE_FORMATS
 
 
@@ -46,9 +53,12 @@ def test_many_classes_are_added_up() -> None:
 
 
 def test_long_and_odd_names_are_shown_shortened() -> None:
-    names, matrix = shortened(["a\nb$\x1b" + "x" * 50, "empty", "b"], np.array([[1, 0, 2], [0, 0, 0], [0, 0, 3]]))
-    assert names == ["a?b$?" + "x" * 18 + "…", "b"]
-    assert matrix.tolist() == [[1, 2], [0, 3]]
+    classes = np.array(["a\nb$\x1b" + "x" * 50, "empty", "z"])
+    labels, predicted = classes[[0, 0, 2]], classes[[0, 2, 2]]
+    result = Evaluation(labels, predicted, classes, np.ones((3, 3)) / 3, np.zeros(3, np.int64), (0.5,))
+    names, matrix = shown_classes(result)
+    assert names == ["1 a?b$?" + "x" * 16 + "…", "3 z"]
+    assert matrix.tolist() == [[1, 1], [0, 1]]
 
 
 def test_points_of_the_other_pictures() -> None:

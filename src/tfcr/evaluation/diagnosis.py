@@ -3,6 +3,7 @@
 Of one label per document; several labels have no pairs of classes that could be confused.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -117,20 +118,16 @@ def diagnose(
 
 def confused_pairs(result: Evaluation, most: int = MOST_PAIRS) -> list[ConfusedPair]:
     """Return the pairs of classes with most mistakes, by their number."""
-    confusion, classes = result.confusion(), result.classes.tolist()
-    sizes = confusion.sum(axis=1)
-    wrong = confusion - np.diag(np.diag(confusion))
-    order = np.argsort(-wrong, axis=None, kind="stable")[: min(most, np.count_nonzero(wrong))]
+    labels, predicted = result.numbers(result.labels), result.numbers(result.predicted)
+    wrong, classes, sizes = labels != predicted, result.classes.tolist(), np.bincount(labels)
+    # not by the matrix, which is large if there are thousands of classes
+    counts = Counter(zip(labels[wrong].tolist(), predicted[wrong].tolist(), strict=True))
     words = result.words or MistakeWords()
     return [
         ConfusedPair(
-            classes[one],
-            classes[other],
-            int(wrong[one, other]),
-            float(wrong[one, other] / sizes[one]),
-            *both_ways(words.of_pair((one, other))),
+            classes[pair[0]], classes[pair[1]], count, count / int(sizes[pair[0]]), *both_ways(words.of_pair(pair))
         )
-        for one, other in zip(*(part.tolist() for part in np.unravel_index(order, wrong.shape)), strict=True)
+        for pair, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
     ]
 
 

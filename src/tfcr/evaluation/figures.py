@@ -23,6 +23,8 @@ from tfcr.evaluation.scores import (
 )
 
 MOST_HARD_ROWS = 100
+MOST_CONFUSION_CLASSES = 1000
+"""Classes from which on the confusion matrix is left out: it would take megabytes."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Figures:
         Precision, recall, F1 and size of each class.
     confusion_classes, confusion
         The classes, and how many documents of each, by row, were assigned to which, by column; empty if documents
-        have several labels.
+        have several labels, or from MOST_CONFUSION_CLASSES classes on.
     calibration_error
         The expected calibration error of the likeliest label.
     calibration
@@ -109,6 +111,7 @@ class Figures:
         intervals = bootstrap(result.labels, result.predicted, groups)
         calibration = result.reliability()
         unknown = result.unknown_fractions
+        has_confusion = not result.several and len(result.classes) < MOST_CONFUSION_CLASSES
         return cls(
             documents=len(result.labels),
             several=result.several,
@@ -125,8 +128,8 @@ class Figures:
             },
             most_frequent_class=_majority(result),
             classes=tuple(result.per_class()),
-            confusion_classes=() if result.several else tuple(result.classes.tolist()),
-            confusion=() if result.several else tuple(map(tuple, result.confusion().tolist())),
+            confusion_classes=tuple(result.classes.tolist()) if has_confusion else (),
+            confusion=tuple(map(tuple, result.confusion().tolist())) if has_confusion else (),
             calibration_error=calibration.expected_error,
             calibration=_as_tuples(calibration),
             decided={} if result.several else _as_tuples(decided_curve(result)),

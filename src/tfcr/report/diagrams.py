@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure as Picture
 from numpy.typing import NDArray
 
-from tfcr.decision import BINS, Reliability
+from tfcr.decision import BINS, Reliability, confusion_matrix
 from tfcr.evaluation.scores import DecidedCurve, Evaluation, decided_curve
 from tfcr.report.curves import LOOKS
 from tfcr.report.drawing import saved, under
@@ -25,8 +25,7 @@ THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 def draw_confusion(result: Evaluation) -> Picture:
     """Return the confusion matrix: documents in cells, shaded by their fraction of the row."""
-    numbered = [f"{number} {label}" for number, label in enumerate(result.classes.tolist(), start=1)]
-    names, matrix = shortened(numbered, result.confusion())
+    names, matrix = shown_classes(result)
     size = len(names)
     picture = Picture(figsize=(2.2 + 0.42 * size, 1.8 + 0.36 * size), layout="constrained")
     axes = picture.subplots()
@@ -52,27 +51,31 @@ def draw_confusion(result: Evaluation) -> Picture:
     return picture
 
 
-def shortened(names: list[str], matrix: NDArray[Any], most: int = MOST_CLASSES) -> tuple[list[str], NDArray[Any]]:
+def shown_classes(result: Evaluation, most: int = MOST_CLASSES) -> tuple[list[str], NDArray[Any]]:
     """Return the names and the matrix of the classes with most mistakes, and all others added up as the last class.
 
-    Classes keep their order. Those without documents and predictions are left out.
+    Classes keep their order and are numbered. Those without documents and predictions are left out.
 
     Examples
     --------
-    >>> names, matrix = shortened(["a", "b", "c"], np.array([[5, 0, 0], [0, 2, 1], [0, 2, 3]]), 2)
+    >>> classes, labels, predicted = np.array(["a", "b", "c"]), np.array(list("aabbc")), np.array(list("aabcb"))
+    >>> result = Evaluation(labels, predicted, classes, np.ones((5, 3)) / 3, np.zeros(5, int), (0.5,))
+    >>> names, matrix = shown_classes(result, 2)
     >>> names, matrix.tolist()
-    (['b', 'c', '(1 others)'], [[2, 1, 0], [2, 3, 0], [0, 0, 5]])
+    (['2 b', '3 c', '(1 others)'], [[1, 1, 0], [1, 0, 0], [0, 0, 2]])
     """
-    used = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1))
-    mistakes = matrix.sum(axis=0) + matrix.sum(axis=1) - 2 * np.diag(matrix)
+    labels, predicted = result.numbers(result.labels), result.numbers(result.predicted)
+    size, is_wrong = len(result.classes), labels != predicted
+    both = np.concatenate([labels, predicted])
+    mistakes = np.bincount(both, np.concatenate([is_wrong, is_wrong]), size)
+    used = np.unique(both)
     kept = np.sort(used[np.argsort(-mistakes[used], kind="stable")[:most]])
-    n_others = len(used) - len(kept)
-    places = np.full(len(names), len(kept))
+    places = np.full(size, len(kept))  # the last place is that of all others
     places[kept] = np.arange(len(kept))
-    small = np.zeros((len(kept) + 1, len(kept) + 1), matrix.dtype)
-    np.add.at(small, (places[:, None], places[None, :]), matrix)
-    shown = [_cut(names[number]) for number in kept.tolist()]
-    return (shown, small[:-1, :-1]) if n_others == 0 else ([*shown, f"({n_others} others)"], small)
+    n_others = len(used) - len(kept)
+    matrix = confusion_matrix(places[labels], places[predicted], len(kept) + (n_others > 0))
+    names = [_cut(f"{number + 1} {result.classes[number]}") for number in kept.tolist()]
+    return [*names, *([f"({n_others} others)"] if n_others else [])], matrix
 
 
 def _cut(label: str) -> str:
