@@ -1,48 +1,49 @@
 """One self-contained HTML page: tables, curves, settings, versions, and how to run it all again."""
 
-from collections.abc import Iterable
-from dataclasses import asdict
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 
 from tfcr.experiment.plan.profiles import resolve_profile
+from tfcr.experiment.results.conclusions import conclude
 from tfcr.experiment.results.store import CellResult, Results
 from tfcr.experiment.results.summary import Figure, summarise, summarise_curves
 from tfcr.experiment.results.tables import printed
+from tfcr.pages import page
 from tfcr.report.curves import draw_curves
 
 
 def report_page(results: Results, *, title: str = "Experiments with class-weighted word embeddings") -> str:
     """Return the page; it loads nothing from elsewhere, and text that comes from data is escaped."""
     cells = results.cells()
+    groups = summarise(cells)
     template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(
         files("tfcr.report").joinpath("page.html.jinja").read_text("utf-8")
     )
-    return template.render(
+    body = template.render(
         title=title,
         version=version("tfcr"),
         source=results.path.name,
-        n_cells=len(cells),
+        conclusions=conclude(groups),
         n_folds=sum(len(cell.folds) for cell in cells),
         n_wanted=sum(cell.wanted for cell in cells),
-        tables=[printed(group) for group in summarise(cells)],
+        tables=[printed(group) for group in groups],
         figures=[_figure(figure) for figure in summarise_curves(cells)],
         datasets=_datasets(cells),
         profiles=_profiles(cells),
         versions=_versions(cells),
         commands=list(dict.fromkeys(filter(None, results.commands()))),
     )
+    return page(title, body)
 
 
 def _figure(figure: Figure) -> dict[str, Any]:
-    drawn = draw_curves(figure, "svg").decode("utf-8")
-    # our own drawing, in which matplotlib escapes names; the page needs the element without the head of a file
-    svg = Markup(drawn[drawn.index("<svg") :])  # noqa: S704
-    return {"title": figure.place.title, "svg": svg, "notes": figure.notes}
+    drawn = b64encode(draw_curves(figure, "svg")).decode()
+    return {"title": figure.place.title, "address": f"data:image/svg+xml;base64,{drawn}", "notes": figure.notes}
 
 
 def _datasets(cells: Iterable[CellResult]) -> list[tuple[Any, ...]]:
@@ -53,6 +54,20 @@ def _datasets(cells: Iterable[CellResult]) -> list[tuple[Any, ...]]:
     return list(rows)
 
 
+IN_WORDS: dict[str, str] = {
+    "schemes": "formulas",
+    "counting": "a word counts by its",
+    "count_urls": "words of web addresses count",
+    "plain_mean": "the plain average takes words",
+    "features": "features are",
+    "C": "C",
+    "score": "the score is the",
+    "left_out": "class that does not count",
+    "tokenizer": "tokeniser",
+}
+"""What the settings of a profile are called."""
+
+
 def _profiles(cells: Iterable[CellResult]) -> list[dict[str, Any]]:
     names = dict.fromkeys(result.cell.profile for result in cells if result.cell.of_paper)
     return [
@@ -60,11 +75,30 @@ def _profiles(cells: Iterable[CellResult]) -> list[dict[str, Any]]:
             "name": name,
             "what": resolve_profile(name).what,
             "settings": [
-                (key, value) for key, value in asdict(resolve_profile(name)).items() if key not in ("name", "what")
+                (IN_WORDS[key], _in_words(value))
+                for key, value in vars(resolve_profile(name)).items()
+                if key in IN_WORDS
             ],
         }
         for name in names
     ]
+
+
+def _in_words(value: Any) -> str:
+    """Return a setting for people.
+
+    >>> _in_words({"tfcr": "tfcr-log", "none": "none"}), _in_words(None), _in_words(True)
+    ('tfcr-log for tfcr; the others by their names', 'none', 'yes')
+    """
+    if isinstance(value, Mapping):
+        others = [f"{used} for {name}" for name, used in value.items() if used != name]
+        rest = "the others by their names" if others else "those of these names"
+        return "; ".join([*others, *([rest] if len(others) < len(value) else [])])
+    return (
+        {None: "none", True: "yes", False: "no"}.get(value, str(value))
+        if isinstance(value, bool | None)
+        else str(value)
+    )
 
 
 def _versions(cells: Iterable[CellResult]) -> list[tuple[str, str]]:
