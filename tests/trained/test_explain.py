@@ -1,12 +1,16 @@
 """Explanations: contributions that add up, and where terms stand in the text."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.conftest import plain_classifier, random_corpus, random_vectors
 from tfcr import TfcrClassifier, load
+from tfcr.errors import InputError
 from tfcr.features.blocks import BLOCKS
 
 
@@ -40,3 +44,96 @@ def test_explanations_of_chinese_show_characters_and_bigrams_where_they_stand() 
         word: [word.replace(" ", "").replace("d", "D")] for word in ("港", "股", "缩", "量", "2d", "港 股", "缩 量")
     }
     assert found.unknown == ("ｎｅｗｓ", "：", "が")
+
+
+def explained() -> TfcrClassifier:
+    corpus = random_corpus(150)
+    model = plain_classifier(parts=["words", "bigrams", "vectors"], embeddings=random_vectors(corpus, 5), C=None)
+    return model.fit(list(corpus.texts), corpus.labels)
+
+
+MODEL = explained()
+
+
+@given(st.lists(st.sampled_from(["w0_1", "w0_2", "w1_1", "W0_1", "new", "!", "é", "😀", "نص"]), max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_marks_cover_words_and_add_up_to_all_contributions(words: list[str]) -> None:
+    text = "  ".join(words)
+    told = MODEL.explain(text)
+    for label in told.classes.tolist():
+        marks = told.marks(label)
+        assert sum(mark.added for mark in marks) == pytest.approx(sum(told.contributions(label).values()), abs=1e-9)
+        assert all(text[mark.start : mark.end].strip() == text[mark.start : mark.end] != "" for mark in marks)
+        assert all(one.end <= two.start for one, two in pairwise(marks))
+        assert not any(" " in text[mark.start : mark.end] for mark in marks)  # bigrams stand on their words
+
+
+def test_the_runner_up_and_what_made_the_difference() -> None:
+    told = MODEL.explain("w0_1 w0_2 w1_1")
+    label, other = told.order[:2]
+    assert (told.label, told.runner_up) == (label, other)
+    numbers = [told.classes.tolist().index(name) for name in (label, other)]
+    base = told.baseline[numbers[0]] - told.baseline[numbers[1]]
+    total = base + sum(told.difference().values())
+    assert total == pytest.approx(told.scores[numbers[0]] - told.scores[numbers[1]], abs=1e-6)
+    assert list(told.difference().values()) == sorted(told.difference().values(), reverse=True)
+    assert told.probability == pytest.approx(float(told.probabilities.max()))
+
+
+def test_a_text_without_a_word_is_explained_beside_it() -> None:
+    told = MODEL.explain("w0_1, W0_1 and w1_1", without="W0_1")
+    assert told.without is not None
+    assert told.without.count == 2
+    assert told.without.explanation.scores == pytest.approx(MODEL.explain(",  and w1_1").scores)
+    with pytest.raises(InputError, match="found no 'w2_1' in the text"):
+        MODEL.explain("w0_1", without="w2_1")
+    with pytest.raises(InputError, match="found no '' in the text"):
+        MODEL.explain("w0_1", without="")
+
+
+def test_a_table_of_terms() -> None:
+    told = MODEL.explain("w0_1 w0_2 new")
+    frame = told.to_frame()
+    assert frame.columns == ["term", "count", "unseen", "spans", "class 0", "class 1", "class 2"]
+    assert frame["term"].to_list() == [word.word for word in told.words]
+    assert frame["class 1"].sum() == pytest.approx(sum(told.contributions("class 1").values()))
+    assert MODEL.explain("").to_frame().height == 0
+
+
+def test_the_label_is_the_one_that_predict_picks_under_every_rule() -> None:
+    corpus = random_corpus(150)
+    for parameters in ({"decision": "probability"}, {"costs": {("class 0", "class 1"): 20.0}}, {"class_weight": None}):
+        model = TfcrClassifier.from_preset("fast", random_state=0, **parameters).fit(list(corpus.texts), corpus.labels)
+        for text in ["w0_1", "w1_1 w0_1", "w2_1 w1_1", "", "zzz"]:
+            told = model.explain(text)
+            assert told.label == told.order[0] == model.predict([text])[0]
+            assert told.probabilities == pytest.approx(model.predict_proba([text])[0])
+            assert str(told).startswith(f"{told.label}  ")
+
+
+def test_how_it_was_decided_is_told_in_words() -> None:
+    corpus = random_corpus(150)
+    model = TfcrClassifier.from_preset("fast", random_state=0, precision=0.5).fit(list(corpus.texts), corpus.labels)
+    lines = model.explain("w0_1 w0_2").how()
+    assert lines[0].startswith("probability of class 0: ")
+    assert "calibrated: " in lines[0]
+    assert lines[1].startswith("picked: the largest score; the runner-up is class ")
+    assert lines[2].startswith("class 0 is decided from a probability of ")
+    assert lines[2].endswith((": sure", ": unsure"))
+
+
+def test_notebooks_show_markup_as_text() -> None:
+    shown = MODEL.explain("<b>w0_1</b> & w1_1")._repr_html_()
+    assert "&lt;b&gt;" in shown
+    assert "<b>w0_1" not in shown
+    assert '<mark class="' in shown
+    assert shown.startswith("<style>")
+
+
+def test_two_classes_are_explained_by_both_signs() -> None:
+    corpus = random_corpus(150, n_classes=2)
+    model = TfcrClassifier.from_preset("fast", random_state=0).fit(list(corpus.texts), corpus.labels)
+    told = model.explain("w0_1 w0_2")
+    assert told.scores[0] == -told.scores[1]
+    assert told.label == model.predict(["w0_1 w0_2"])[0]
+    assert told.sure
