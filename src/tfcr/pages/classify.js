@@ -22,11 +22,17 @@ const tfcr = (() => {
     uint32: (bytes) => new Uint32Array(bytes.buffer),
     float32: (bytes) => new Float32Array(bytes.buffer),
     // the upper half of a float32
-    bfloat16: (bytes) => new Float32Array(Uint32Array.from(new Uint16Array(bytes.buffer), (half) => half << 16).buffer),
+    bfloat16: (bytes) => {
+      const halves = new Uint16Array(bytes.buffer), whole = new Uint32Array(halves.length);
+      for (let i = 0; i < halves.length; i++) whole[i] = halves[i] << 16;
+      return new Float32Array(whole.buffer);
+    },
   };
 
   function numbers({ type, data }) {
-    return TYPES[type](Uint8Array.from(atob(data), (one) => one.charCodeAt(0)));
+    const decoded = atob(data), bytes = new Uint8Array(decoded.length);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = decoded.charCodeAt(i);
+    return TYPES[type](bytes);
   }
 
   // [3, 4, 1, 0]: the first three code points have the value 4, the next has 0.
@@ -74,7 +80,9 @@ const tfcr = (() => {
   }
 
   function numbered(terms) {
-    return new Map(terms.map((term, number) => [term, number]));
+    const found = new Map();
+    for (let number = 0; number < terms.length; number++) found.set(terms[number], number);
+    return found;
   }
 
   function read(table) {
