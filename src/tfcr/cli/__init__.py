@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, predict, train, warmup, words
+from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, export, predict, train, warmup, words
 from tfcr.cli.help import Command, Group, wrong_call
 from tfcr.cli.output import note, printable, say_stopped, warn
 from tfcr.errors import TfcrError
@@ -43,6 +43,7 @@ for command in (
     evaluate.evaluate,
     explain.explain,
     words.words,
+    export.export,
     warmup.warmup,
 ):
     app.command(cls=Command)(command)

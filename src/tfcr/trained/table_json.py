@@ -7,7 +7,7 @@ a reader needs no rules of its own, and no other version of Unicode can split a 
 import json
 import unicodedata
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -54,7 +54,7 @@ def as_document(model: TrainedModel) -> dict[str, Any]:
         "outputs": table.outputs.tolist(),
         "divisors": [_divisor(name) for name in table.averagings],
         "scales": numbers(table.scales),
-        "words": {"terms": " ".join(vocabulary.words), **_rows(table.words)},
+        "words": {"terms": _joined(vocabulary.words, " "), **_rows(table.words)},
         "bigrams": {
             "terms": numbers(_smallest(vocabulary.bigrams)),
             "skip_symbols": not _holds_symbols(vocabulary),
@@ -85,7 +85,13 @@ def _rows(rows: Rows) -> dict[str, Any]:
 
 def _pieces(table: PieceTable) -> dict[str, Any]:
     """Return the pieces of words; a space stands at the edges of words, and a line break between pieces."""
-    return {"segmentation": table.pieces.segmentation, "terms": "\n".join(table.pieces.names), **_rows(table.rows)}
+    terms = _joined(table.pieces.names, "\n")
+    return {"segmentation": table.pieces.segmentation, "terms": terms, **_rows(table.rows)}
+
+
+def _joined(terms: Iterable[str], separator: str) -> str:
+    """Return terms as one text; one that holds the separator is empty, as no token of a text can be the same."""
+    return separator.join("" if separator in term else term for term in terms)
 
 
 # numbers -----------------------------------------------------------------------------------------------------------
