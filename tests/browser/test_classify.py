@@ -191,12 +191,12 @@ def test_several_labels_are_the_same(classify: Any) -> None:
 
 
 CLASSIFIERS: dict[str, dict[str, Any]] = {
-    "paper": {"preset": "paper", "tokenizer": "paper"},
-    "length": {"preset": "paper", "tokenizer": "whitespace", "averaging": "length"},
-    "sum, own blocks": {"preset": "paper", "averaging": "sum", "blocks": "own", "tokenizer": "words"},
-    "best": {"preset": "best", "C": 1.0},
-    "bigrams": {"preset": "best", "parts": ("bigrams",), "C": 1.0, "embeddings": None},
-    "characters": {"preset": "fast", "parts": ("characters",), "C": 1.0},
+    "paper": {"name": "paper", "tokenizer": "paper", "embeddings": "w2v", "dimensions": 5},
+    "length": {"name": "paper", "tokenizer": "whitespace", "averaging": "length"},
+    "sum, own blocks": {"name": "paper", "averaging": "sum", "blocks": "own", "tokenizer": "words"},
+    "best": {"name": "best", "C": 1.0},
+    "bigrams": {"name": "best", "parts": ("bigrams",), "C": 1.0, "embeddings": None},
+    "characters": {"name": "fast", "parts": ("characters",), "C": 1.0},
 }
 
 
@@ -204,7 +204,7 @@ CLASSIFIERS: dict[str, dict[str, Any]] = {
 def model(request: pytest.FixtureRequest) -> TrainedModel:
     corpus = random_corpus(90)
     parameters = {"embeddings": random_vectors(corpus), "random_state": 0, **CLASSIFIERS[request.param]}
-    if parameters["preset"] == "fast":
+    if parameters["name"] == "fast":
         del parameters["embeddings"]
     trained = TfcrClassifier.from_preset(**parameters).fit(corpus.texts, corpus.labels)
     found: TrainedModel = trained.model_
@@ -222,6 +222,18 @@ def test_contributions_of_pruned_models_are_the_same(classify: Any, model: Train
         pruned = prune(model, full + room).model
         send_model(classify, "pruned", pruned)
         check_same(classify, "pruned", pruned, TEXTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["best"], indirect=True)
+def test_a_text_of_10_mb(classify: Any, model: TrainedModel) -> None:
+    """Its spans would take gigabytes; those of its beginning are enough for a page."""
+    send_model(classify, "long", model)
+    unit = "w1_1 w1_2 common3 😀 "
+    found = classify.evaluate("(unit) => tfcr.explain(models.long, unit.repeat(500000), 100)", unit)
+    expected = model.predict_proba([unit * 500_000])[0]
+    np.testing.assert_allclose(found["probabilities"], expected, atol=1e-6)
+    assert all(end <= 100 for term in found["terms"] for _, end in term["spans"])
 
 
 @pytest.mark.slow

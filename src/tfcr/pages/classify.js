@@ -379,14 +379,14 @@ const tfcr = (() => {
     return [...stretchesOfRow(model, rows, number), ...stretchesOfEntries(model, term.number)];
   }
 
-  // The terms of a text with their counts, and the tokens that each stands on: [first, last].
-  function findTerms(model, { tokens }) {
+  // The terms of a text with their counts, and the tokens that each stands on, first and last, of tokens up to `until`.
+  function findTerms(model, { tokens, ends }, until) {
     const terms = new Map(), nWords = model.words.length;
     const add = (key, first, last, make) => {
       let term = terms.get(key);
       if (term === undefined) terms.set(key, (term = { count: 0, at: [], unseen: false, bigram: false, ...make() }));
       term.count++;
-      term.at.push(first, last);
+      if (ends[last] <= until) term.at.push(first, last);
     };
     let before = -1, placeBefore = -1; // the word before this one, -1 if it is unknown
     tokens.forEach((token, place) => {
@@ -495,8 +495,9 @@ const tfcr = (() => {
 
   // explanation -----------------------------------------------------------------------------------------------------
 
-  function explain(model, text) {
-    const found = tokenize(text, model.tokenizer), terms = findTerms(model, found);
+  // All of the text is counted; of a long one, spans beyond `until` may be left out, which would take much memory.
+  function explain(model, text, until = Infinity) {
+    const found = tokenize(text, model.tokenizer), terms = findTerms(model, found, until);
     addUp(model, terms, found.tokens.length);
     const outputs = model.intercepts.map((score, output) => terms.reduce((sum, term) => sum + term.outputs[output], score));
     const decided = decide(model, outputs), [best] = decided.order;
@@ -536,8 +537,8 @@ const tfcr = (() => {
         ends.set(span[1], key(span));
       }
     }
-    for (const { bigram, spans, added: values } of explanation.terms) {
-      const share = values[number] / Math.max(1, spans.length);
+    for (const { bigram, spans, count, added: values } of explanation.terms) {
+      const share = values[number] / count;
       for (const span of spans) {
         const covered = bigram ? [starts.get(span[0]), ends.get(span[1])] : [key(span)];
         for (const one of covered) added.get(one).added += share / covered.length;

@@ -148,11 +148,13 @@
     for (const place of document.querySelectorAll(".chosen")) say(place, label);
     say(at("how"), howPicked());
     const unknown = found.unknown.slice(0, SHOWN_UNKNOWN).join(", ") + (found.unknown.length > SHOWN_UNKNOWN ? ", …" : "");
+    const most = at("text").maxLength; // browsers take minutes to lay out megabytes
+    say(at("full"), text.length >= most ? `Longer texts are cut: the first ${most} characters are taken.` : "");
     say(at("unknown"), unknown ? `Not known: ${unknown}` : "");
   }
 
   function classify() {
-    found = tfcr.explain(model, at("text").value);
+    found = tfcr.explain(model, at("text").value, MARKED);
     show();
   }
 
