@@ -3,8 +3,8 @@
     python -m benchmarks.export [--models FOLDER] [--sizes 5MB,2MB,1MB]
 
 Trains `best` on fold 1 of 10 of agnews and 20ng, or takes the models that FOLDER holds from the last time. Prints for
-each size the terms that are left, the macro-F1 of the full and of the pruned model on the fold, and how many labels stay
-the same. Then the time from a key press to the new label, words and table in Chromium, layout included, on the median
+each size the terms that are left, the macro-F1 of the full and of the pruned model on the fold, and how many labels
+stay the same. Then the time from a key press to the new label, words and table in Chromium, layout included, on the median
 post of 20ng and on one that is longer than 95 % of them.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
-
 from tests.browser.chromium import chromium
+
 from tfcr import TfcrClassifier, TrainedModel
 from tfcr.data import load_dataset
 from tfcr.decision import macro_f1_of_labels
@@ -62,7 +62,9 @@ def measure(name: str, folder: Path, sizes: tuple[str, ...]) -> None:
     texts, labels, test, true = fold(name)
     full = trained(name, folder, texts, labels)
     before = full.predict(test)
-    print(f"| {name} | as trained | {len(full.table.vocabulary):,} | {100 * macro_f1_of_labels(true, before):.2f} | | |")
+    print(
+        f"| {name} | as trained | {len(full.table.vocabulary):,} | {100 * macro_f1_of_labels(true, before):.2f} | | |"
+    )
     for size in sizes:
         pruned = exported(full, size)
         after = pruned.model.predict(test)

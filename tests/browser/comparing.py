@@ -51,4 +51,6 @@ def check_same(page: Any, name: str, model: TrainedModel, texts: list[str], atol
         assert [[mark["start"], mark["end"]] for mark in found["marks"]] == [
             [units[mark.start], units[mark.end]] for mark in marks
         ]
-        np.testing.assert_allclose([mark["added"] for mark in found["marks"]], [mark.added for mark in marks], atol=atol)
+        np.testing.assert_allclose(
+            [mark["added"] for mark in found["marks"]], [mark.added for mark in marks], atol=atol
+        )

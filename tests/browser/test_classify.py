@@ -88,7 +88,9 @@ def test_awkward_texts_have_the_same_tokens(tokenize: Callable[[str, str], Any],
 
 
 ALPHABET = st.one_of(
-    st.sampled_from(sorted(set("".join(AWKWARD)))), st.characters(exclude_categories=["Cs"]), st.sampled_from("aA .!\u0301")
+    st.sampled_from(sorted(set("".join(AWKWARD)))),
+    st.characters(exclude_categories=["Cs"]),
+    st.sampled_from("aA .!\u0301"),
 )
 
 
@@ -139,7 +141,25 @@ WORDS = ["good", "goodish", "so", "s", "東京", "😀😀", "ag" * 40, "", "loo
 
 @pytest.mark.parametrize("segmentation", SEGMENTATIONS)
 def test_words_are_cut_into_the_same_pieces(classify: Any, segmentation: str) -> None:
-    names = [*" gods東😀", "oo", "go", " g", " go", "goo", "good", "d ", " good ", "ish", "sh ", "😀😀", " 😀", "ag", "agag", " so ", "lo"]
+    names = [
+        *" gods東😀",
+        "oo",
+        "go",
+        " g",
+        " go",
+        "goo",
+        "good",
+        "d ",
+        " good ",
+        "ish",
+        "sh ",
+        "😀😀",
+        " 😀",
+        "ag",
+        "agag",
+        " so ",
+        "lo",
+    ]
     pieces = Pieces(list(dict.fromkeys(names)), segmentation)
     found = classify.evaluate(
         "([name, pieces, words]) => words.map((word) => "
@@ -167,7 +187,14 @@ def decisions(classes: Any, several: bool) -> dict[str, Decision]:
     }
 
 
-TEXTS = ["w0_1 w0_2 common1", "w1_3, W1_4! common2 common2", "w2_0 neverseen w0_5", "", "so new", *random_corpus(20, seed=5).texts]
+TEXTS = [
+    "w0_1 w0_2 common1",
+    "w1_3, W1_4! common2 common2",
+    "w2_0 neverseen w0_5",
+    "",
+    "so new",
+    *random_corpus(20, seed=5).texts,
+]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

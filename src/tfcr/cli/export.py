@@ -23,7 +23,9 @@ def export(
     reading: Reading,
     html: Annotated[
         str | None,
-        output_option("--html", metavar="FILE", help="Page that classifies and explains in the browser, without a server."),
+        output_option(
+            "--html", metavar="FILE", help="Page that classifies and explains in the browser, without a server."
+        ),
     ] = None,
     json_table: Annotated[
         str | None,
@@ -42,7 +44,7 @@ def export(
         evaluation_option(
             "--data",
             metavar="DATA",
-            help="Labelled texts to measure what the smaller size costs, best not those of training; repeat for several.",
+            help="Labelled texts, not those of training, to measure what the smaller size costs; repeat for several.",
         ),
     ] = None,
     json: Json = False,
@@ -99,7 +101,9 @@ def _check_files(files: dict[str, Path]) -> None:
     for path in files.values():
         if path.is_dir() or not path.absolute().parent.is_dir():
             what = "is a folder" if path.is_dir() else f"is in {path.parent}, which is not a folder"
-            raise InputError(f"found {path}, which {what}; expected the name of a file to write, in a folder that exists")
+            raise InputError(
+                f"found {path}, which {what}; expected the name of a file to write, in a folder that exists"
+            )
 
 
 def _measured(full: "TrainedModel", pruned: "TrainedModel", corpus: "Corpus") -> dict[str, Any]:

@@ -11,6 +11,7 @@ const tfcr = (() => {
   // What a tokeniser does with a character; see "The tokeniser" in docs/export.md.
   const [END, MORE, KEEP, SKIP, SYMBOL, ALONE, MARK] = [0, 1, 2, 3, 4, 5, 6];
   const MAX_MARKS = 30; // marks in a row that are normalised together
+  const MOST_REMEMBERED = 20000; // terms
   const MAX_CHARACTERS = 64; // characters of a word that is cut into pieces
 
   // reading a table -------------------------------------------------------------------------------------------------
@@ -114,6 +115,7 @@ const tfcr = (() => {
       wordRows: readRows(table.words, table.starts),
       bigramRows: readRows(table.bigrams, table.starts),
       entries: readEntries(table.entries, table.starts),
+      remembered: new Map(),
       pieces: table.pieces.map((some) => ({
         segmentation: some.segmentation,
         numbers: numbered(some.terms ? some.terms.split("\n") : []),
@@ -372,11 +374,26 @@ const tfcr = (() => {
     });
   }
 
+  // Remembered, as most terms of a text are those of the text before the last key press.
   function stretchesOfTerm(model, term) {
+    const key = term.unseen ? term.term : term.number;
+    let found = model.remembered.get(key);
+    if (found === undefined) {
+      if (model.remembered.size >= MOST_REMEMBERED) model.remembered.clear();
+      model.remembered.set(key, (found = lookedUp(model, term)));
+    }
+    return found;
+  }
+
+  function lookedUp(model, term) {
     if (term.unseen) return stretchesOfPieces(model, term.term);
     const nWords = model.words.length;
     const [rows, number] = term.bigram ? [model.bigramRows, term.number - nWords] : [model.wordRows, term.number];
     return [...stretchesOfRow(model, rows, number), ...stretchesOfEntries(model, term.number)];
+  }
+
+  function newTerm(term, number, unseen, bigram) {
+    return { term, number, unseen, bigram, count: 0, at: [] };
   }
 
   // The terms of a text with their counts, and the tokens that each stands on, first and last, of tokens up to `until`.
@@ -384,20 +401,19 @@ const tfcr = (() => {
     const terms = new Map(), nWords = model.words.length;
     const add = (key, first, last, make) => {
       let term = terms.get(key);
-      if (term === undefined) terms.set(key, (term = { count: 0, at: [], unseen: false, bigram: false, ...make() }));
+      if (term === undefined) terms.set(key, (term = make()));
       term.count++;
       if (ends[last] <= until) term.at.push(first, last);
     };
     let before = -1, placeBefore = -1; // the word before this one, -1 if it is unknown
     tokens.forEach((token, place) => {
       const number = model.numbers.get(token) ?? -1;
-      if (number >= 0) add(number, place, place, () => ({ term: token, number }));
-      else add(token, place, place, () => ({ term: token, number: -1, unseen: true }));
+      add(number >= 0 ? number : token, place, place, () => newTerm(token, number, number < 0, false));
       if (!model.bigrams.size || (model.skipSymbols && isSymbol(token, model.tokenizer))) return;
       const bigram = number >= 0 && before >= 0 ? model.bigrams.get(before * nWords + number) : undefined;
       if (bigram !== undefined) {
-        const [one, two] = [model.words[before], token];
-        add(nWords + bigram, placeBefore, place, () => ({ term: `${one} ${two}`, number: nWords + bigram, bigram: true }));
+        const name = `${model.words[before]} ${token}`;
+        add(nWords + bigram, placeBefore, place, () => newTerm(name, nWords + bigram, false, true));
       }
       [before, placeBefore] = [number, place];
     });
@@ -408,31 +424,27 @@ const tfcr = (() => {
     return count < 1 ? count : 1 + Math.log(count);
   }
 
-  // Each term gets what it adds to each output: count · value · scale / divisor of its group.
+  // What each term adds to each output: count · value · scale / divisor of its group.
   function addUp(model, terms, length) {
-    const totals = new Float64Array(model.divisors.length);
-    for (const term of terms) {
-      term.stretches = stretchesOfTerm(model, term);
-      for (const { group, weight } of term.stretches) {
-        const times = model.divisors[group].sublinear ? sublinear(term.count) ** 2 : term.count;
-        totals[group] += times * weight;
-      }
-    }
-    const factors = model.divisors.map((how, group) => {
+    const { divisors, starts, outputs } = model, totals = new Float64Array(divisors.length);
+    const stretched = terms.map((term) => stretchesOfTerm(model, term));
+    terms.forEach(({ count }, i) => {
+      const root = sublinear(count);
+      for (const { group, weight } of stretched[i]) totals[group] += (divisors[group].sublinear ? root * root : count) * weight;
+    });
+    const factors = divisors.map((how, group) => {
       const total = how.sublinear ? Math.sqrt(Math.max(totals[group], 0)) : totals[group];
       const divisor = how.weights * total + how.length * length + how.one;
       return divisor > 0 ? 1 / divisor : 0;
     });
-    for (const term of terms) {
-      term.outputs = new Float64Array(model.intercepts.length);
-      for (const { group, values, first, scale } of term.stretches) {
-        const times = (model.divisors[group].sublinear ? sublinear(term.count) : term.count) * scale * factors[group];
-        for (let column = model.starts[group], i = first; column < model.starts[group + 1]; column++, i++) {
-          term.outputs[model.outputs[column]] += values[i] * times;
-        }
+    return terms.map(({ count }, i) => {
+      const added = new Float64Array(model.intercepts.length), root = sublinear(count);
+      for (const { group, values, first, scale } of stretched[i]) {
+        const times = (divisors[group].sublinear ? root : count) * scale * factors[group], end = starts[group + 1];
+        for (let column = starts[group], at = first; column < end; column++, at++) added[outputs[column]] += values[at] * times;
       }
-      delete term.stretches;
-    }
+      return added;
+    });
   }
 
   // decision --------------------------------------------------------------------------------------------------------
@@ -498,15 +510,15 @@ const tfcr = (() => {
   // All of the text is counted; of a long one, spans beyond `until` may be left out, which would take much memory.
   function explain(model, text, until = Infinity) {
     const found = tokenize(text, model.tokenizer), terms = findTerms(model, found, until);
-    addUp(model, terms, found.tokens.length);
-    const outputs = model.intercepts.map((score, output) => terms.reduce((sum, term) => sum + term.outputs[output], score));
+    const added = addUp(model, terms, found.tokens.length);
+    const outputs = model.intercepts.map((score, output) => added.reduce((sum, one) => sum + one[output], score));
     const decided = decide(model, outputs), [best] = decided.order;
-    const named = terms.map((term) => ({
+    const named = terms.map((term, i) => ({
       term: term.term,
       count: term.count,
       unseen: term.unseen,
       bigram: term.bigram,
-      added: perClass(term.outputs),
+      added: perClass(added[i]),
       spans: spansOf(term.at, found),
     }));
     const adding = named.filter((term) => !term.unseen || term.added.some((value) => value !== 0));

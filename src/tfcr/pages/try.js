@@ -27,6 +27,30 @@
   const signed = (value) => (value < 0 || Object.is(value, -0) ? "-" : "+") + Math.abs(value).toFixed(3);
   const percent = (value) => `${(100 * value).toFixed(1)}%`;
 
+  // Make the children of an element those of a list of [name, text, attributes], and touch only what has changed: a key
+  // press changes little, and the browser has the less to lay out.
+  const drawn = new WeakMap();
+  function draw(parent, wanted) {
+    const before = drawn.get(parent) ?? [];
+    const now = wanted.map(([name, text, attributes = {}], i) => {
+      const old = before[i];
+      if (old?.name !== name) {
+        const node = name === "#text" ? document.createTextNode(text) : element(name, text, attributes);
+        if (old) old.node.replaceWith(node);
+        else parent.append(node);
+        return { name, text, attributes, node };
+      }
+      if (old.text !== text) (name === "#text" ? old.node : old.node.firstChild ?? old.node).textContent = text;
+      for (const [key, value] of Object.entries(attributes)) {
+        if (old.attributes[key] !== value) old.node.setAttribute(key, value);
+      }
+      return { name, text, attributes, node: old.node };
+    });
+    for (const { node } of before.slice(now.length)) node.remove();
+    drawn.set(parent, now);
+    return now.map(({ node }) => node);
+  }
+
   // A screen reader reads out what changes here, so that only changes are written.
   function say(place, text) {
     if (place.textContent !== text) place.textContent = text;
@@ -36,7 +60,7 @@
 
   const bars = model.classes.slice(0, SHOWN_CLASSES).map((label, row) => {
     const bar = { button: element("button", label, { type: "button", "aria-pressed": "false", dir: "auto" }), number: row };
-    bar.meter = element("meter", "", { min: "0", max: "1", value: "0" });
+    bar.meter = element("meter", "", { min: "0", max: "1", value: "0", "aria-label": `probability of ${label}` });
     bar.value = element("span");
     bar.button.addEventListener("click", () => choose(chosen === bar.number ? null : bar.number));
     at("classes").append(bar.button, bar.meter, bar.value);
@@ -48,10 +72,10 @@
     bars.forEach((bar, row) => {
       bar.number = order[row];
       const label = model.classes[bar.number], probability = found.probabilities[bar.number];
+      if (bar.button.textContent !== label) bar.meter.setAttribute("aria-label", `probability of ${label}`);
       say(bar.button, label);
       bar.button.setAttribute("aria-pressed", String(bar.number === viewed()));
       bar.meter.value = probability;
-      bar.meter.setAttribute("aria-label", `probability of ${label}`);
       say(bar.value, percent(probability));
     });
   }
@@ -74,7 +98,7 @@
   // the text --------------------------------------------------------------------------------------------------------
 
   function showWords(text) {
-    const marks = tfcr.marks(found, viewed()), parts = document.createDocumentFragment();
+    const marks = tfcr.marks(found, viewed()), parts = [];
     const largest = marks.reduce((most, mark) => Math.max(most, Math.abs(mark.added)), 0);
     const until = text.length > MARKED ? endOfCharacter(text, MARKED) : text.length;
     let end = 0;
@@ -82,14 +106,13 @@
       const step = tfcr.strength(mark.added, largest);
       if (!step || mark.start < end) continue;
       if (mark.end > until) break;
-      parts.append(text.slice(end, mark.start), element("mark", text.slice(mark.start, mark.end), {
-        class: `${mark.added > 0 ? "for" : "against"} s${step}`,
-        title: signed(mark.added),
-      }));
+      const kind = mark.added > 0 ? "for" : "against";
+      parts.push(["#text", text.slice(end, mark.start)]);
+      parts.push(["mark", text.slice(mark.start, mark.end), { class: `${kind} s${step}`, title: signed(mark.added) }]);
       end = mark.end;
     }
-    parts.append(text.slice(end, until));
-    at("words").replaceChildren(parts);
+    parts.push(["#text", text.slice(end, until)]);
+    draw(at("words"), parts);
     const rest = text.length - until;
     say(at("cut"), rest ? `The first ${until} characters are shown; the other ${rest} are counted.` : "");
   }
@@ -112,15 +135,12 @@
     rows.push(["(no word)", columns.map((number) => found.baseline[number])]);
     rows.push(["score", columns.map((number) => found.scores[number])]);
     if (model.several) rows.push(["threshold", columns.map((number) => found.scores[number] - found.margins[number])]);
-    const head = element("tr");
-    head.append(element("th", "adds", { scope: "col" }));
-    for (const number of columns) head.append(element("th", model.classes[number], { scope: "col", dir: "auto" }));
-    at("head").replaceChildren(head);
-    at("terms").replaceChildren(...rows.map(([name, values]) => {
-      const row = element("tr");
-      row.append(element("th", name, { scope: "row", dir: "auto" }), ...values.map((value) => element("td", signed(value))));
-      return row;
-    }));
+    const heads = columns.map((number) => ["th", model.classes[number], { scope: "col", dir: "auto" }]);
+    draw(draw(at("head"), [["tr", ""]])[0], [["th", "adds", { scope: "col" }], ...heads]);
+    draw(at("terms"), rows.map(() => ["tr", ""])).forEach((row, i) => {
+      const [name, values] = rows[i];
+      draw(row, [["th", name, { scope: "row", dir: "auto" }], ...values.map((value) => ["td", signed(value)])]);
+    });
   }
 
   // all of it -------------------------------------------------------------------------------------------------------

@@ -33,9 +33,9 @@ from tfcr.trained.word_table import Entries, PieceTable, Rows, WordTable
 
 WHOLE_LISTS = ("longest", "merge")
 """Segmentations that cut words otherwise if one of their pieces is missing: all of the pieces are kept, or none."""
-CLOSER = 0.98
-"""If the estimated size was too low, this part of it is tried next."""
-MOST_TRIES = 20
+CLOSE = 0.01
+"""Part of the room that may be left."""
+MOST_TRIES = 12
 
 
 class Pruned(NamedTuple):
@@ -120,24 +120,34 @@ def _bigrams_of(table: WordTable, words: NDArray[np.bool_]) -> NDArray[np.bool_]
 
 
 def _smaller(model: TrainedModel, max_bytes: int, size: Callable[[TrainedModel], int]) -> TrainedModel:
+    """Return a model of 8 bits and, if that is not enough, the largest that fits, but for CLOSE of the room."""
     rounded = replace(model, table=short_weights(round_table(model.table, 0)), counts=None, seen=None)
-    now = size(rounded)
-    if now <= max_bytes:
-        return rounded
     ranked = _Ranked.of(rounded.table)
-    room = ranked.costs.sum() - (now - max_bytes)
-    for _ in range(MOST_TRIES):
+
+    def within(room: float) -> tuple[TrainedModel, int]:
         found = replace(rounded, table=ranked.within(rounded.table, room))
-        now = size(found)
-        if now <= max_bytes:
-            return found
-        if room <= 0:
+        return found, size(found)
+
+    low, high = 0.0, float(ranked.costs.sum())
+    (best, small), large = within(low), size(rounded)
+    if large <= max_bytes:
+        return rounded
+    if small > max_bytes:
+        raise InputError(
+            f"found a model that takes {in_words(small)} without any term; expected at most {in_words(max_bytes)}: "
+            f"give more room, such as --max-size {in_words(2 * small).replace(' ', '')}"
+        )
+    for _ in range(MOST_TRIES):
+        # where a straight line between both sizes reaches the limit, or a little less
+        room = low + (high - low) * max(0.0, (1 - CLOSE / 2) * max_bytes - small) / (large - small)
+        found, now = within(room)
+        if now > max_bytes:
+            high, large = room, now
+            continue
+        best, low, small = found, room, now
+        if now >= (1 - CLOSE) * max_bytes:
             break
-        room = min(room * CLOSER, room - (now - max_bytes)) if room > now - max_bytes else 0.0
-    raise InputError(
-        f"found a model that takes {in_words(now)} without any term; expected at most {in_words(max_bytes)}: give more "
-        f"room, such as --max-size {in_words(2 * now).replace(' ', '')}"
-    )
+    return best
 
 
 # what is worth how much --------------------------------------------------------------------------------------------

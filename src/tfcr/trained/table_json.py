@@ -195,7 +195,9 @@ def term_bytes(table: WordTable) -> NDArray[np.float64]:
     per_entry = 1 + _weight_bytes(table.entries.weights) + table.entries.values.itemsize
     places = table.entries.places[:, ENTRY].astype(np.int64)
     of_values = np.diff(table.entries.places.astype(np.int64)[:, 1]) * table.entries.values.itemsize
-    found[: len(places) - 1] += OF_BASE64 * (1 + np.diff(places) * (per_entry - table.entries.values.itemsize) + of_values)
+    found[: len(places) - 1] += OF_BASE64 * (
+        1 + np.diff(places) * (per_entry - table.entries.values.itemsize) + of_values
+    )
     return found
 
 
