@@ -4,8 +4,8 @@
 
 Trains `best` on fold 1 of 10 of agnews and 20ng, or takes the models that FOLDER holds from the last time. Prints for
 each size the terms that are left, the macro-F1 of the full and of the pruned model on the fold, and how many labels
-stay the same. Then the time from a key press to the new label, words and table in Chromium, layout included, on the median
-post of 20ng and on one that is longer than 95 % of them.
+stay the same. Then the time from a key press to the new label, words and table in Chromium, layout included, on the
+median post of 20ng and on one that is longer than 95 % of them.
 """
 
 import argparse

@@ -23,10 +23,23 @@ def browser() -> Iterator[Any]:
         yield found
 
 
+def listen(page: Any, own: str, problems: list[str]) -> None:
+    """Note what a page must not do: complain, ask, or load anything besides itself."""
+
+    def note(what: str, *, if_: bool = True) -> None:
+        if if_:
+            problems.append(what)
+
+    page.on("console", lambda message: note(message.text, if_=message.type in ("error", "warning")))
+    page.on("pageerror", lambda error: note(str(error)))
+    page.on("dialog", lambda dialog: note(f"dialog {dialog.message}"))
+    page.on("request", lambda request: note(f"request {request.url}", if_=request.url != own))
+
+
 @pytest.fixture
 def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
     problems: list[str] = []
-    contexts = []
+    contexts: list[Any] = []
 
     def opened(html: str, **options: Any) -> Any:
         path = tmp_path / f"page {len(contexts)}.html"
@@ -34,10 +47,7 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: message.type in ("error", "warning") and problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("dialog", lambda dialog: problems.append(f"dialog {dialog.message}"))
-        page.on("request", lambda request: request.url == path.as_uri() or problems.append(f"request {request.url}"))
+        listen(page, path.as_uri(), problems)
         page.goto(path.as_uri())
         return page
 

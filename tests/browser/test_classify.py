@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.browser.comparing import check_same, in_units, send_model
 from tests.conftest import plain_classifier, random_corpus, random_vectors
+from tests.keep_export_vectors import TARGET
 from tfcr import TfcrClassifier, TrainedModel
 from tfcr.data import load_dataset
 from tfcr.decision import LINKS, Calibration, Decision
@@ -249,6 +250,28 @@ def test_contributions_of_pruned_models_are_the_same(classify: Any, model: Train
         pruned = prune(model, full + room).model
         send_model(classify, "pruned", pruned)
         check_same(classify, "pruned", pruned, TEXTS)
+
+
+def test_the_vectors_of_the_format(classify: Any) -> None:
+    """Those that docs/export.md gives to other readers."""
+    vectors = json.loads(TARGET.read_text("utf-8"))
+    classify.evaluate("(table) => { models.vectors = tfcr.read(table); }", vectors["table"])
+    for case in vectors["texts"]:
+        found = classify.evaluate("(text) => tfcr.explain(models.vectors, text)", case["text"])
+        units = in_units(case["text"])
+        assert found["labels"] == [case["label"]]
+        assert found["unknown"] == case["unknown"]
+        for name in ("scores", "probabilities"):
+            np.testing.assert_allclose(found[name], case[name], atol=1e-4)
+        terms = {term["term"]: term for term in found["terms"]}
+        assert terms.keys() == {term["term"] for term in case["terms"]}
+        for term in case["terms"]:
+            same = terms[term["term"]]
+            assert [same[key] for key in ("count", "unseen", "bigram")] == [
+                term[key] for key in ("count", "unseen", "bigram")
+            ]
+            assert same["spans"] == [[units[start], units[end]] for start, end in term["spans"]]
+            np.testing.assert_allclose(same["added"], term["added"], atol=1e-4)
 
 
 @pytest.mark.slow

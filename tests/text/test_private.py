@@ -7,11 +7,50 @@ from hypothesis import strategies as st
 from tfcr.text.private import PRIVATE, is_card, kind_of_private, private_terms
 
 EXAMPLES = {
-    "e-mail addresses": ["jo@example.org", "jo.doe+news@mail.example.co.uk", "<jo@example.org>", "mailto:jo@example.org", "jürgen@müller.de"],
-    "card numbers": ["4111111111111111", "4111 1111 1111 1111", "5500-0000-0000-0004", "378282246310005", "6011000990139424"],
-    "phone numbers": ["+49 151 23456789", "555-1234", "(555) 123-4567", "0301234567", "555 1234", "+14155552671", "030/1234567", "٠٣٠١٢٣٤٥٦٧"],
+    "e-mail addresses": [
+        "jo@example.org",
+        "jo.doe+news@mail.example.co.uk",
+        "<jo@example.org>",
+        "mailto:jo@example.org",
+        "jürgen@müller.de",
+    ],
+    "card numbers": [
+        "4111111111111111",
+        "4111 1111 1111 1111",
+        "5500-0000-0000-0004",
+        "378282246310005",
+        "6011000990139424",
+    ],
+    "phone numbers": [
+        "+49 151 23456789",
+        "555-1234",
+        "(555) 123-4567",
+        "0301234567",
+        "555 1234",
+        "+14155552671",
+        "030/1234567",
+        "٠٣٠١٢٣٤٥٦٧",
+    ],
 }
-OTHERS = ["good", "@name", "a@b", "2004 2005", "2004", "20041231", "1000000", "1,000,000", "123456", "3.14159", "covid19", "b2b", "10 000", "", " ", "4111111111111112345678901", "x1234567"]
+OTHERS = [
+    "good",
+    "@name",
+    "a@b",
+    "2004 2005",
+    "2004",
+    "20041231",
+    "1000000",
+    "1,000,000",
+    "123456",
+    "3.14159",
+    "covid19",
+    "b2b",
+    "10 000",
+    "",
+    " ",
+    "4111111111111112345678901",
+    "x1234567",
+]
 
 
 @pytest.mark.parametrize(("kind", "term"), [(kind, term) for kind, terms in EXAMPLES.items() for term in terms])

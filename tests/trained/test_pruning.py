@@ -20,7 +20,8 @@ from tfcr.trained.rounding import round_table
 from tfcr.trained.table_json import check_exportable, table_json, term_bytes
 
 PRIVATE = Corpus(
-    ["call 555 1234 or jo@example.org good", "pay by 4111111111111111 bad", "in 2004 it was good", "so bad , so bad"] * 8,
+    ["call 555 1234 or jo@example.org good", "pay by 4111111111111111 bad", "in 2004 it was good", "so bad , so bad"]
+    * 8,
     ["a", "b", "a", "b"] * 8,
 )
 
@@ -83,7 +84,9 @@ def test_smaller_and_smaller(model: TrainedModel, tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.predict_proba(texts), found.model.predict_proba(texts))
     explained = found.model.explain(texts[0])
     assert explained.scores == pytest.approx(explained.baseline + sum(w.contributions for w in explained.words))
-    with pytest.raises(InputError, match="without any term; expected at most 1.0 kB: give more room, such as --max-size"):
+    with pytest.raises(
+        InputError, match="without any term; expected at most 1.0 kB: give more room, such as --max-size"
+    ):
         prune(model, 1_000)
 
 

@@ -4,18 +4,17 @@ import json
 import unicodedata
 from base64 import b64decode
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from docs.make_export_vectors import TEXTS, expected, small_model
+from tests.keep_export_vectors import TARGET, TEXTS, expected, small_model
 from tfcr import TrainedModel
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.table_json import VERSION, as_document, numbers, runs, table_json
 
-VECTORS = json.loads((Path(__file__).parents[2] / "docs" / "export-vectors.json").read_text("utf-8"))
+VECTORS = json.loads(TARGET.read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def test_runs_give_the_array_again() -> None:
 
 
 def test_the_document_is_json_that_any_reader_takes(model: TrainedModel) -> None:
-    found = json.loads(table_json(model), parse_constant=lambda name: pytest.fail(name))  # NaN is not JSON
+    found = json.loads(table_json(model), parse_constant=pytest.fail)  # NaN is not JSON
     assert found == json.loads(json.dumps(as_document(model)))
     assert found["classes"] == ["blame", "praise", "question"]
     assert found["tokenizer"]["name"] == "symbols"
@@ -71,7 +70,7 @@ def test_vectors_are_of_this_version_and_cover_what_is_hard() -> None:
 
 
 def test_vectors_are_what_python_finds(model: TrainedModel) -> None:
-    """Training varies in the last digits between machines, so that figures are compared roughly, and the rest exactly."""
+    """Training varies in the last digits between machines: figures are compared roughly, and the rest exactly."""
     for case in VECTORS["texts"]:
         found = json.loads(json.dumps(expected(model, case["text"])))
         assert found["label"] == case["label"]

@@ -208,7 +208,7 @@ def piece_bytes(table: PieceTable) -> NDArray[np.float64]:
 
 
 def _row_bytes(rows: Rows) -> float:
-    one = rows.values.shape[1] * rows.values.itemsize + rows.weights.shape[1] * _weight_bytes(rows.weights)
+    one: int = rows.values.shape[1] * rows.values.itemsize + rows.weights.shape[1] * _weight_bytes(rows.weights)
     return OF_BASE64 * one
 
 

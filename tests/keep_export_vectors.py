@@ -1,4 +1,7 @@
-"""Write docs/export-vectors.json, test vectors for readers of the table: ``python docs/make_export_vectors.py``."""
+"""Write docs/export-vectors.json, test vectors for readers of the table: ``python -m tests.keep_export_vectors``.
+
+Needed after a change of the format only: training gives other last digits on another machine.
+"""
 
 import json
 from pathlib import Path
@@ -11,7 +14,7 @@ from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.table_json import as_document
 
-TARGET = Path(__file__).with_name("export-vectors.json")
+TARGET = Path(__file__).parents[1] / "docs" / "export-vectors.json"
 
 TRAINING = {
     "praise": ["so good!", "good film, good music 😀", "Sehr schön, wirklich schön", "很好 很好", "what a good film"],
