@@ -16,18 +16,24 @@ from tfcr.trained.pruning import prune
 IMAGES = Path(__file__).with_name("images")
 
 
+MODULES = ("asyncio", "email", "logging", "tkinter")
+TEXT = "Return the header of the message, and send it over the socket that listens for connections."
+
+
 class Screenshot(NamedTuple):
     """A page: the function that makes its HTML, what is done in it, and the size of the picture."""
 
     html: Callable[[], str]
     act: Callable[[Any], object]
     width: int = 820
-    height: int = 760
+    height: int = 680
 
 
 def _exported() -> str:
+    """Return the page of a classifier of docstrings, of four modules, so that all of it fits the picture."""
     corpus = load_dataset("pydocs")
-    model = TfcrClassifier.from_preset("fast", random_state=0).fit(corpus.texts, corpus.labels).model_
+    rows = [row for row in zip(corpus.texts, corpus.labels, strict=True) if row[1] in MODULES]
+    model = TfcrClassifier.from_preset("fast", random_state=0).fit(*map(list, zip(*rows, strict=True))).model_
     return export_page(prune(model, 5_000_000).model)
 
 
@@ -35,11 +41,7 @@ def _type(text: str) -> Callable[[Any], object]:
     return lambda page: page.locator("#text").fill(text)
 
 
-SCREENSHOTS: dict[str, Screenshot] = {
-    "export": Screenshot(
-        _exported, _type("Return a new socket that is bound to the address and listens for connections.")
-    ),
-}
+SCREENSHOTS: dict[str, Screenshot] = {"export": Screenshot(_exported, _type(TEXT))}
 """To add a page, add a row: the name of the picture, without .png."""
 
 

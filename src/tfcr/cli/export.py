@@ -49,7 +49,7 @@ def export(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write a model as one HTML file that classifies and explains without a server.
+    """Write a model as one page that needs no server.
 
     \b
     tfcr export model --html classifier.html --data test.csv
