@@ -12,6 +12,7 @@ from tests.keep_export_vectors import TARGET, TEXTS, expected, small_model
 from tfcr import TrainedModel
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
+from tfcr.trained.export_html import export_page
 from tfcr.trained.table_json import VERSION, as_document, numbers, runs, table_json
 
 VECTORS = json.loads(TARGET.read_text("utf-8"))
@@ -48,6 +49,11 @@ def test_half_a_surrogate_pair_is_escaped(model: TrainedModel) -> None:
     words = ["\ud800", *model.table.vocabulary.words[1:]]
     odd = replace(model, table=replace(model.table, vocabulary=Vocabulary(words, model.table.vocabulary.bigrams)))
     assert json.loads(table_json(odd).encode())["words"]["terms"].startswith("\ud800 ")
+
+
+def test_half_a_surrogate_pair_in_a_label_is_no_reason_to_fail(model: TrainedModel) -> None:
+    odd = replace(model, decision=replace(model.decision, classes=np.array(["\ud800", "b", "c"])))
+    assert "Text classifier: ?, b, c" in export_page(odd).encode().decode()
 
 
 def test_a_word_with_a_space_does_not_move_the_others(model: TrainedModel) -> None:

@@ -14,7 +14,7 @@ def export_page(model: TrainedModel) -> str:
     """Return the page; raise InputError if the model's tokeniser cannot run in one."""
     labels = [str(label) for label in model.classes.tolist()]
     listed = ", ".join(labels[:LISTED_CLASSES]) + (", …" if len(labels) > LISTED_CLASSES else "")
-    title = f"Text classifier: {listed}"
+    title = f"Text classifier: {listed}".encode("utf-8", "replace").decode()  # half a surrogate pair is no text
     body = Template(resource("try.html")).substitute(
         title=escape(title), about=escape(_about(model)), table=as_json_block(table_json(model), "table")
     )
