@@ -100,7 +100,7 @@ def test_any_text_has_the_same_tokens(tokenize: Callable[[str, str], Any], name:
     check_tokens(tokenize, name, text)
 
 
-SOME_CODES = [*range(0x3100), *range(0xA640, 0xAC00), *range(0x1F000, 0x1FB00)]
+SOME_CODES = [*range(0x1000), *range(0x3000, 0x3100), *range(0x1F300, 0x1F700)]
 ALL_CODES = [*range(0xD800), *range(0xE000, 0x20000), *range(0x20000, 0x110000, 61), *range(0xE0000, 0xE1000)]
 """Of the planes from the third on, which hold ideographs or nothing, some."""
 
@@ -123,6 +123,7 @@ def test_every_character_is_handled_the_same(tokenize: Callable[[str, str], Any]
     check_code_points(tokenize, name, ALL_CODES)
 
 
+@pytest.mark.slow
 def test_final_sigma_differs_at_most_beside_two_rare_letters(tokenize: Callable[[str, str], Any]) -> None:
     """Unicode 17 changed the letter case of U+0295, and 15 the kind of U+1171E; docs/export.md says so."""
     codes = [code for code in range(0x20000) if chr(code).isprintable() and code not in (0x295, 0x1171E)]

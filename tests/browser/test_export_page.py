@@ -203,6 +203,7 @@ def test_a_long_text_is_counted_and_its_beginning_shown(open_page: Open, model: 
     assert f"{model.explain(text).probability:.1%}" in page.locator("#answer").inner_text()
 
 
+@pytest.mark.slow
 def test_of_10_mb_the_beginning_is_taken(open_page: Open, model: TrainedModel) -> None:
     page = open_page(export_page(model))
     page.locator("#text").focus()
