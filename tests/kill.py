@@ -152,7 +152,7 @@ def _written_files(folder: Path) -> frozenset[tuple[str, bytes]]:
 
 
 def _put_old_output(folder: Path) -> None:
-    for ending in ("csv", "jsonl", "parquet"):
+    for ending in ("csv", "jsonl", "parquet", "html"):
         (folder / f"out.{ending}").unlink(missing_ok=True)
     (folder / "out.csv").write_text(_OLD)
 
@@ -251,6 +251,7 @@ JOBS: dict[str, Job] = {
         _drop_folder,
         grows=True,
     ),
+    "export": Job(("export", "model", "--html", "out.html"), _written("out.html"), _train_old, _put_old_output),
     "experiment": Job(
         ("experiment", "run", *_EXPERIMENT, "--results", "r.sqlite"), _folds, before=_drop_results, grows=True
     ),

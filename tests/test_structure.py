@@ -143,6 +143,7 @@ COMMANDS: dict[str, set[str]] = {
     "explain MODEL w0_1": {"rich"},
     "words MODEL": {"rich"},
     "predict MODEL DATA": {"polars"},
+    "export MODEL --html PAGE": set(),
 }
 """What commands load, of packages that take long to load."""
 
@@ -150,7 +151,11 @@ COMMANDS: dict[str, set[str]] = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_shell_loads_what_it_uses(command: str, tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("text\nw0_1\n")
-    places = {"MODEL": str(Path(__file__).parent / "models" / f"schema-{SCHEMA}"), "DATA": str(tmp_path / "data.csv")}
+    places = {
+        "MODEL": str(Path(__file__).parent / "models" / f"schema-{SCHEMA}"),
+        "DATA": str(tmp_path / "data.csv"),
+        "PAGE": str(tmp_path / "page.html"),
+    }
     code = (
         "import sys; from tfcr.cli import app; app(sys.argv[1:], standalone_mode=False); slow = {'sklearn', 'scipy', "
         "'numba', 'polars', 'gensim', 'rich', 'ssl', 'pandas'}; print('loaded', *sorted(slow & set(sys.modules)))"

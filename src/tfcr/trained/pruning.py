@@ -1,0 +1,289 @@
+"""A trained model made smaller: an ordinary model that keeps what matters most within a number of bytes.
+
+Three steps, each only if the one before is not enough:
+
+1. Values of 8 bits, as large models have them (see `trained.rounding`), and weights of 16.
+2. Terms that look private are left out before, whatever the size.
+3. Of terms, and of pieces of unseen words, those are left out that add least to the variance of scores per byte. What a
+   term adds is the square of its influence. A bigram is worth no more than the lesser of its words, as it cannot be
+   without them:
+
+       term          variance   bytes   per byte    worth      with room for 100 bytes
+       good          8.0        40      .2          .2         kept
+       so            1.2        40      .03         .03        kept
+       so good       1.1        11      .1          .03        kept
+       so bad        .1         11      .009        .009       left out
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.errors import InputError
+from tfcr.kernels.layout import ENTRY, VALUE
+from tfcr.system.limits import in_words
+from tfcr.text.private import private_terms
+from tfcr.trained.model import TrainedModel
+from tfcr.trained.rounding import round_table
+from tfcr.trained.table_json import piece_bytes, table_json, term_bytes
+from tfcr.trained.word_table import Entries, PieceTable, Rows, WordTable
+
+WHOLE_LISTS = ("longest", "merge")
+"""Segmentations that cut words otherwise if one of their pieces is missing: all of the pieces are kept, or none."""
+CLOSE = 0.01
+"""Part of the room that may be left."""
+MOST_TRIES = 12
+
+
+class Pruned(NamedTuple):
+    """A smaller model, and what it lacks.
+
+    Attributes
+    ----------
+    model
+        It predicts, explains and saves like any other.
+    private
+        How many terms were left out because they look private, by kind; see `text.private`.
+    kept_influence
+        The fraction of the variance that terms add to scores which the kept terms hold, at most 1.
+    """
+
+    model: TrainedModel
+    private: dict[str, int]
+    kept_influence: float
+
+
+def prune(
+    model: TrainedModel,
+    max_bytes: int,
+    *,
+    keep_private: bool = False,
+    size: Callable[[TrainedModel], int] = lambda model: len(table_json(model).encode()),
+) -> Pruned:
+    """Return a model that takes at most so many bytes when it is exported.
+
+    Parameters
+    ----------
+    model
+        A trained model; it stays as it is.
+    max_bytes
+        The most that `size` may give for the result.
+    keep_private
+        Whether terms that look like e-mail addresses, phone or card numbers are kept.
+    size
+        How many bytes a model takes; by default, its table as JSON.
+
+    Raises
+    ------
+    InputError
+        If not even a model without terms is that small, or if its tokeniser cannot be exported.
+    """
+    public, private = (model, {}) if keep_private else without_private(model)
+    total = float(variances(public.table).sum())
+    found = public if size(public) <= max_bytes else _smaller(public, max_bytes, size)
+    kept = float(variances(found.table).sum())
+    return Pruned(found, private, min(1.0, kept / total) if total else 1.0)
+
+
+def without_private(model: TrainedModel) -> tuple[TrainedModel, dict[str, int]]:
+    """Return a model without the terms and pieces that look private, and how many there were of each kind."""
+    table, counts = model.table, {}
+    names = table.vocabulary.names
+    found = private_terms(names)
+    for kind, numbers in found.items():
+        counts[kind] = len(numbers)
+    gone = np.zeros(len(names), np.bool_)
+    gone[[number for numbers in found.values() for number in numbers]] = True
+    gone |= _bigrams_of(table, gone)
+    pieces = []
+    for some in table.pieces:
+        is_private = np.zeros(len(some.pieces), np.bool_)
+        for kind, numbers in private_terms(name.strip() for name in some.pieces.names).items():
+            is_private[numbers] = True
+            counts[kind] = counts.get(kind, 0) + len(numbers)
+        whole_list = some.pieces.segmentation in WHOLE_LISTS
+        pieces.append(_take_pieces(some, np.flatnonzero(~is_private)) if is_private.any() and not whole_list else some)
+    if not counts:
+        return model, {}
+    smaller = replace(take_terms(table, np.flatnonzero(~gone)), pieces=tuple(pieces))
+    return replace(model, table=smaller, counts=None, seen=None), counts
+
+
+def _bigrams_of(table: WordTable, words: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which terms are bigrams that hold one of these words; (n_terms,)."""
+    found = np.zeros(len(table.vocabulary), np.bool_)
+    found[table.vocabulary.n_words :] = words[table.vocabulary.bigrams].any(axis=1)
+    return found
+
+
+def _smaller(model: TrainedModel, max_bytes: int, size: Callable[[TrainedModel], int]) -> TrainedModel:
+    """Return a model of 8 bits and, if that is not enough, the largest that fits, but for CLOSE of the room."""
+    rounded = replace(model, table=short_weights(round_table(model.table, 0)), counts=None, seen=None)
+    ranked = _Ranked.of(rounded.table)
+
+    def within(room: float) -> tuple[TrainedModel, int]:
+        found = replace(rounded, table=ranked.within(rounded.table, room))
+        return found, size(found)
+
+    low, high = 0.0, float(ranked.costs.sum())
+    (best, small), large = within(low), size(rounded)
+    if large <= max_bytes:
+        return rounded
+    if small > max_bytes:
+        raise InputError(
+            f"found a model that takes {in_words(small)} without any term; expected at most {in_words(max_bytes)}: "
+            f"give more room, such as --max-size {in_words(2 * small).replace(' ', '')}"
+        )
+    for _ in range(MOST_TRIES):
+        # where a straight line between both sizes reaches the limit, or a little less
+        room = low + (high - low) * max(0.0, (1 - CLOSE / 2) * max_bytes - small) / (large - small)
+        found, now = within(room)
+        if now > max_bytes:
+            high, large = room, now
+            continue
+        best, low, small = found, room, now
+        if now >= (1 - CLOSE) * max_bytes:
+            break
+    return best
+
+
+# what is worth how much --------------------------------------------------------------------------------------------
+
+
+def variances(table: WordTable) -> NDArray[np.float64]:
+    """Return about what each term adds to the variance of the scores over training documents; (n_terms,).
+
+    What it adds to all classes alike changes no label, and does not count.
+    """
+    influences = table.influences()
+    centre = influences.mean(axis=1, keepdims=True) if influences.shape[1] > 1 else 0.0
+    return np.asarray(((influences - centre) ** 2).sum(axis=1))
+
+
+def _piece_variances(table: WordTable, some: PieceTable) -> NDArray[np.float64]:
+    """Return about what each piece adds to the variance of the scores; (n_pieces,).
+
+    How often it occurs in unseen words is estimated by the words that training saw least: by Good and Turing, new texts
+    have about as many unseen words as the training texts had words that occurred once, and these look alike.
+    """
+    frequencies = table.deviations[: table.vocabulary.n_words].astype(np.float64) ** 2
+    rare = np.flatnonzero(frequencies <= 1.5 * frequencies[frequencies > 0].min(initial=np.inf))
+    numbers, _ = some.pieces.cut([table.vocabulary.words[number] for number in rare.tolist()])
+    counts = np.bincount(numbers, minlength=len(some.pieces)) + 1  # one more: no piece is impossible
+    expected = frequencies[rare].sum() * counts / (len(rare) + len(some.pieces))
+    group = some.group
+    codes = np.clip(some.rows.values[:, 0].astype(np.int64), 0, table.scales.shape[1] - 1)
+    factors = table.scales[group][codes].astype(np.float64) / (float(table.typical[group]) or 1.0)
+    added = some.rows.values[:, 1:] * factors[:, None]
+    centre = added.mean(axis=1, keepdims=True) if added.shape[1] > 1 else 0.0
+    return np.asarray(((added - centre) ** 2).sum(axis=1) * expected)
+
+
+class _Ranked(NamedTuple):
+    """All terms, and after them all pieces of each piece table: what each is worth per byte, and its bytes."""
+
+    worth: NDArray[np.float64]
+    costs: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, table: WordTable) -> "_Ranked":
+        costs = [term_bytes(table)]
+        worth = [variances(table) / costs[0]]
+        n_words, bigrams = table.vocabulary.n_words, table.vocabulary.bigrams
+        if len(bigrams):
+            worth[0][n_words:] = np.minimum(worth[0][n_words:], worth[0][bigrams].min(axis=1))
+        for some in table.pieces:
+            cost, adds = piece_bytes(some), _piece_variances(table, some)
+            whole_list = some.pieces.segmentation in WHOLE_LISTS and len(cost)
+            worth.append(np.full(len(cost), adds.sum() / cost.sum()) if whole_list else adds / cost)
+            costs.append(cost)
+        return cls(np.concatenate(worth), np.concatenate(costs))
+
+    def within(self, table: WordTable, room: float) -> WordTable:
+        """Return the table with what is worth most, as far as there is room."""
+        order = np.argsort(-self.worth, kind="stable")
+        n_kept = int(np.searchsorted(np.cumsum(self.costs[order]), max(room, 0.0), "right"))
+        kept = np.zeros(len(order), np.bool_)
+        kept[order[:n_kept]] = True
+        last = len(table.vocabulary)
+        smaller = take_terms(table, np.flatnonzero(kept[:last]))
+        pieces = []
+        for some in table.pieces:
+            first, last = last, last + len(some.pieces)
+            own = kept[first:last]
+            if own.all() or (own.any() and some.pieces.segmentation not in WHOLE_LISTS):
+                pieces.append(_take_pieces(some, np.flatnonzero(own)))
+        return replace(smaller, pieces=tuple(pieces))
+
+
+# parts of tables ---------------------------------------------------------------------------------------------------
+
+
+def take_terms(table: WordTable, terms: NDArray[np.int64]) -> WordTable:
+    """Return the table with some of its terms, in rising order; with each bigram, both of its words.
+
+    If the entries of the terms 0 to 3 begin at 0 2 2 3 and end at 5, those of the terms 0 and 3 are 0 1 and 3 4: they
+    begin at 0 2 then, and end at 4.
+    """
+    n_words = table.vocabulary.n_words
+    return replace(
+        table,
+        vocabulary=table.vocabulary.take(terms),
+        words=_take_rows(table.words, terms[terms < n_words]),
+        bigrams=_take_rows(table.bigrams, terms[terms >= n_words] - n_words),
+        entries=_take_entries(table, terms),
+        deviations=table.deviations[terms],
+    )
+
+
+def _take_rows(rows: Rows, numbers: NDArray[np.int64]) -> Rows:
+    return rows._replace(weights=rows.weights[numbers], values=rows.values[numbers])
+
+
+def _take_pieces(some: PieceTable, numbers: NDArray[np.int64]) -> PieceTable:
+    return PieceTable(some.pieces.take(numbers), _take_rows(some.rows, numbers))
+
+
+def _take_entries(table: WordTable, terms: NDArray[np.int64]) -> Entries:
+    places = table.entries.places.astype(np.int64)
+    own = terms[terms < len(places) - 1]
+    is_own = np.zeros(len(places) - 1, np.bool_)
+    is_own[own] = True
+    sizes = np.diff(places, axis=0)
+    entries, values = (np.repeat(is_own, sizes[:, part]) for part in (ENTRY, VALUE))
+    ends = np.concatenate([np.zeros((1, 2), np.int64), np.cumsum(sizes[own], axis=0)])
+    return Entries(
+        ends.astype(np.uint32),
+        table.entries.groups[entries],
+        table.entries.weights[entries],
+        table.entries.values[values],
+    )
+
+
+def short_weights(table: WordTable) -> WordTable:
+    """Return the table with weights of 16 bits, each wrong by a 256th at most."""
+    return replace(
+        table,
+        words=_short_rows(table.words),
+        bigrams=_short_rows(table.bigrams),
+        entries=table.entries._replace(weights=shortened(table.entries.weights)),
+        pieces=tuple(replace(some, rows=_short_rows(some.rows)) for some in table.pieces),
+    )
+
+
+def _short_rows(rows: Rows) -> Rows:
+    return rows._replace(weights=shortened(rows.weights))
+
+
+def shortened(array: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return numbers rounded to the upper half of a float32, ties to even.
+
+    >>> shortened(np.array([1.0, 3.14159, -0.1], np.float32)).tolist()
+    [1.0, 3.140625, -0.10009765625]
+    """
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    half = np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+    return ((bits + half) & np.uint32(0xFFFF0000)).view(np.float32)

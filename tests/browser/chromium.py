@@ -1,0 +1,38 @@
+"""Chromium, headless, for tests, screenshots and benchmarks of pages."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+"""It runs as root in containers, and asks no server for anything of its own."""
+
+
+def find_chromium() -> str | None:
+    """Return the path of a browser on this machine; None if there is none."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start a browser, and stop it afterwards."""
+    path = find_chromium()
+    if path is None:
+        raise SystemExit(f"found none of {', '.join(NAMES)}; install one: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(OPTIONS))
+        try:
+            yield browser
+        finally:
+            browser.close()

@@ -1,0 +1,77 @@
+"""Terms that look private; examples of both kinds, and what must not be taken for them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfcr.text.private import PRIVATE, is_card, kind_of_private, private_terms
+
+EXAMPLES = {
+    "e-mail addresses": [
+        "jo@example.org",
+        "jo.doe+news@mail.example.co.uk",
+        "<jo@example.org>",
+        "mailto:jo@example.org",
+        "jürgen@müller.de",
+    ],
+    "card numbers": [
+        "4111111111111111",
+        "4111 1111 1111 1111",
+        "5500-0000-0000-0004",
+        "378282246310005",
+        "6011000990139424",
+    ],
+    "phone numbers": [
+        "+49 151 23456789",
+        "555-1234",
+        "(555) 123-4567",
+        "0301234567",
+        "555 1234",
+        "+14155552671",
+        "030/1234567",
+        "٠٣٠١٢٣٤٥٦٧",
+    ],
+}
+OTHERS = [
+    "good",
+    "@name",
+    "a@b",
+    "2004 2005",
+    "2004",
+    "20041231",
+    "1000000",
+    "1,000,000",
+    "123456",
+    "3.14159",
+    "covid19",
+    "b2b",
+    "10 000",
+    "",
+    " ",
+    "4111111111111112345678901",
+    "x1234567",
+]
+
+
+@pytest.mark.parametrize(("kind", "term"), [(kind, term) for kind, terms in EXAMPLES.items() for term in terms])
+def test_private_terms(kind: str, term: str) -> None:
+    assert kind_of_private(term) == kind
+
+
+@pytest.mark.parametrize("term", OTHERS)
+def test_other_terms(term: str) -> None:
+    assert kind_of_private(term) is None
+
+
+def test_terms_are_numbered_by_kind() -> None:
+    assert list(EXAMPLES) == list(PRIVATE)
+    terms = [term for some in EXAMPLES.values() for term in some] + OTHERS
+    found = private_terms(terms)
+    assert {kind: [terms[number] for number in numbers] for kind, numbers in found.items()} == EXAMPLES
+    assert private_terms(OTHERS) == {}
+
+
+@given(st.lists(st.integers(0, 9), min_size=12, max_size=18))
+def test_one_check_digit_of_ten_is_right(digits: list[int]) -> None:
+    found = [is_card("".join(map(str, [*digits, last]))) for last in range(10)]
+    assert sum(found) == 1 or set(digits) == {0}

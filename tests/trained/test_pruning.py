@@ -1,0 +1,147 @@
+"""Smaller models: what they keep, what they lack, and that they are models like others."""
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import random_corpus, random_vectors
+from tests.trained.tables import matrices_of
+from tfcr import TfcrClassifier, TrainedModel
+from tfcr.data import Corpus
+from tfcr.errors import InputError
+from tfcr.text.private import kind_of_private
+from tfcr.trained import packing
+from tfcr.trained.export_html import export_page
+from tfcr.trained.pruning import prune, shortened, take_terms, variances, without_private
+from tfcr.trained.rounding import round_table
+from tfcr.trained.table_json import check_exportable, table_json, term_bytes
+
+PRIVATE = Corpus(
+    ["call 555 1234 or jo@example.org good", "pay by 4111111111111111 bad", "in 2004 it was good", "so bad , so bad"]
+    * 8,
+    ["a", "b", "a", "b"] * 8,
+)
+
+
+@pytest.fixture(params=[0.99, 0.0], ids=["entries", "rows"])
+def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> TrainedModel:
+    corpus = random_corpus(200, n_classes=4)
+    monkeypatch.setattr(packing, "MOSTLY", request.param)
+    trained = TfcrClassifier(embeddings=random_vectors(corpus), C=1.0, random_state=0).fit(corpus.texts, corpus.labels)
+    found: TrainedModel = trained.model_
+    return found
+
+
+@pytest.fixture(scope="module")
+def with_private() -> TrainedModel:
+    trained = TfcrClassifier.from_preset("fast", tokenizer="whitespace", parts=("bigrams",), C=1.0)
+    found: TrainedModel = trained.fit(PRIVATE.texts, PRIVATE.labels).model_
+    return found
+
+
+def size(model: TrainedModel) -> int:
+    return len(table_json(model).encode())
+
+
+def empty_size(model: TrainedModel) -> int:
+    """Return the size of a rounded model without terms."""
+    table = take_terms(round_table(model.table, 0), np.zeros(0, np.int64))
+    return size(replace(model, table=replace(table, pieces=())))
+
+
+def test_some_terms_of_a_table_keep_their_rows(model: TrainedModel) -> None:
+    table = model.table
+    terms = np.arange(0, table.vocabulary.n_words, 2)
+    found = take_terms(table, terms)
+    assert found.vocabulary.names == [table.vocabulary.name(term) for term in terms.tolist()]
+    before, after = matrices_of(table), matrices_of(found)
+    np.testing.assert_array_equal(before.scores.toarray()[terms], after.scores.toarray())
+    np.testing.assert_array_equal(before.divisor_weights.toarray()[terms], after.divisor_weights.toarray())
+
+
+def test_a_model_that_is_small_enough_stays_as_it_is(model: TrainedModel) -> None:
+    found = prune(model, size(model))
+    assert found.model is model
+    assert (found.private, found.kept_influence) == ({}, 1.0)
+
+
+def test_smaller_and_smaller(model: TrainedModel, tmp_path: Path) -> None:
+    empty = empty_size(model)
+    before, kept = len(model.table.vocabulary), 1.0
+    for room in (6_000, 3_000, 1_500):
+        found = prune(model, empty + room)
+        assert size(found.model) <= empty + room
+        assert len(found.model.table.vocabulary) <= before
+        assert found.kept_influence <= kept
+        before, kept = len(found.model.table.vocabulary), found.kept_influence
+    assert 0 < before < len(model.table.vocabulary)
+    texts = random_corpus(30, 4, seed=1).texts
+    found.model.save(tmp_path / "model")
+    loaded = TrainedModel.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded.predict_proba(texts), found.model.predict_proba(texts))
+    explained = found.model.explain(texts[0])
+    assert explained.scores == pytest.approx(explained.baseline + sum(w.contributions for w in explained.words))
+    with pytest.raises(
+        InputError, match="without any term; expected at most 1.0 kB: give more room, such as --max-size"
+    ):
+        prune(model, 1_000)
+
+
+def test_what_is_kept_is_worth_most(model: TrainedModel) -> None:
+    empty = empty_size(model)
+    found = prune(model, empty + 2_000).model
+    kept = set(found.table.vocabulary.words)
+    words = model.table.vocabulary.words
+    added = dict(zip(words, variances(model.table), strict=False))
+    assert kept < set(words)
+    assert np.mean([added[word] for word in kept]) > np.mean([added[word] for word in set(words) - kept])
+
+
+def test_estimated_bytes_are_about_right(model: TrainedModel) -> None:
+    empty = take_terms(model.table, np.zeros(0, np.int64))
+    taken = size(model) - size(replace(model, table=empty))
+    assert term_bytes(model.table).sum() == pytest.approx(taken, rel=0.1)
+
+
+def test_weights_are_rounded_to_16_bits() -> None:
+    numbers = np.random.default_rng(0).lognormal(0, 9, 1000).astype(np.float32)
+    found = shortened(numbers)
+    assert not (found.view(np.uint32) & 0xFFFF).any()
+    np.testing.assert_allclose(found, numbers, rtol=1 / 256)
+    np.testing.assert_array_equal(shortened(found), found)
+
+
+def test_private_terms_are_left_out_and_counted(with_private: TrainedModel) -> None:
+    found, counts = without_private(with_private)
+    names = with_private.table.vocabulary.names
+    assert {kind_of_private(name) for name in names} == {None, *counts}
+    assert set(counts) == {"e-mail addresses", "card numbers", "phone numbers"}
+    left = found.table.vocabulary.names
+    assert {"555", "2004", "good", "so bad"} <= set(left)
+    assert not any("jo@example.org" in name or "4111111111111111" in name or name == "555 1234" for name in left)
+    assert prune(with_private, 10**9).private == counts
+    assert prune(with_private, 10**9, keep_private=True).model is with_private
+    for text in export_page(prune(with_private, 10**9).model), table_json(prune(with_private, 10**9).model):
+        assert "example.org" not in text
+        assert "4111111111111111" not in text
+    assert found.counts is None  # they hold all words
+
+
+def split(text: str) -> list[str]:
+    return text.split()
+
+
+@pytest.mark.parametrize("tokenizer", ["jieba", split])
+def test_a_tokeniser_that_cannot_run_in_a_page_is_refused(tokenizer: object) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trained = TfcrClassifier.from_preset("fast", tokenizer=tokenizer, parts=("words",), C=1.0)
+        model = trained.fit(["很好 good", "不好 bad"] * 5, ["a", "b"] * 5).model_
+    expected = "cannot run in a page; expected one of paper, words, symbols, whitespace: train the model again"
+    with pytest.raises(InputError, match=expected):
+        check_exportable(model.tokenizer)
+    with pytest.raises(InputError, match=expected):
+        table_json(model)
