@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
@@ -17,6 +18,13 @@ OPTIONS = (
     "--disable-sync",
 )
 """It runs as root in containers, and asks no server for anything of its own."""
+
+SCREENS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "narrow": {"viewport": {"width": 360, "height": 640}},
+    "narrow and dark": {"viewport": {"width": 320, "height": 640}, "color_scheme": "dark"},
+}
 
 
 def find_chromium() -> str | None:
@@ -36,3 +44,14 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def check_accessible(page: Any) -> None:
+    """Fail on any serious problem that axe-core finds; the page is to be opened with bypass_csp=True.
+
+    axe-core is a script of the test's own, which the page's policy would not let in.
+    """
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []

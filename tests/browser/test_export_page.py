@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.browser.chromium import SCREENS, check_accessible
 from tests.browser.conftest import Open
 from tests.conftest import plain_classifier, random_corpus, random_vectors
 from tfcr import TfcrClassifier, TrainedModel
@@ -16,12 +17,6 @@ from tfcr.trained.export_html import export_page
 
 TEXT = "W0_1 w0_2, w1_3 <b>common1</b> & 😀 w2_4 neverseen"
 MARKS = "(words) => [...words.querySelectorAll('mark')].map((mark) => [mark.className, mark.title, mark.textContent])"
-SCREENS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "narrow": {"viewport": {"width": 360, "height": 640}},
-    "narrow and dark": {"viewport": {"width": 320, "height": 640}, "color_scheme": "dark"},
-}
 
 
 @pytest.fixture(scope="module")
@@ -156,12 +151,7 @@ def test_a_class_without_words(open_page: Open) -> None:
 
 @pytest.mark.parametrize("screen", SCREENS)
 def test_no_serious_accessibility_problem(open_page: Open, model: TrainedModel, screen: str) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
-    # axe-core is a script of the test's own, which the page's policy would not let in
-    page = typed(open_page(export_page(model), bypass_csp=True, **SCREENS[screen]), TEXT)
-    found = Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+    check_accessible(typed(open_page(export_page(model), bypass_csp=True, **SCREENS[screen]), TEXT))
 
 
 @pytest.mark.parametrize("screen", SCREENS)

@@ -24,6 +24,7 @@ from tfcr.pages import page, strength
 from tfcr.report.conclusions import conclude, what_more_texts_bring
 from tfcr.report.diagrams import draw_decided, draw_reliability
 from tfcr.report.drawing import saved, under
+from tfcr.text.private import kind_of_private
 from tfcr.text.tokenizers import AnyTokenizer
 from tfcr.trained.explanation_html import marked_by_words
 from tfcr.trained.model import TrainedModel
@@ -36,6 +37,8 @@ MOST_CHARACTERS = 1_000
 """Of a text that is shown; the rest is cut."""
 MOST_LISTED = 20
 TOP_WORDS = 15
+MORE_WORDS = 30
+"""So many are looked at: those that look like addresses, phone or card numbers are left out."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ def model_page(model: TrainedModel, name: str, figures: Figures | None, tested: 
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     ).from_string(files("tfcr.report").joinpath("model.html.jinja").read_text("utf-8"))
     title = f"Report on {name}"
+    found = model.top_words(MORE_WORDS)
+    public = {label: [one for one in words if not kind_of_private(one[0])] for label, words in found.items()}
     n_doubtful = None if tested is None else len(tested.diagnosis.label_errors)
     body = template.render(
         title=title,
@@ -89,8 +94,9 @@ def model_page(model: TrainedModel, name: str, figures: Figures | None, tested: 
         sizes=list(zip(model.classes.tolist(), model.training["documents_per_class"], strict=True)),
         confusion=figures and figures.confusion and _confusion(figures, tested),
         pictures={} if figures is None else _pictures(figures),
-        words=model.top_words(TOP_WORDS),
-        contested=model.contested_terms(TOP_WORDS),
+        words={label: words[:TOP_WORDS] for label, words in public.items()},
+        contested=[word for word in model.contested_terms(MORE_WORDS) if not kind_of_private(word.word)][:TOP_WORDS],
+        n_private=sum(map(len, found.values())) - sum(map(len, public.values())),
         mistakes=[] if tested is None else _mistakes(tested, model.tokenizer),
         label_errors=[] if tested is None else _label_errors(tested),
         contradictory=[] if tested is None else _contradictory(tested),
