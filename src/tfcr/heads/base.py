@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tfcr.errors import InputError
 from tfcr.features.blocks import Block, column_starts
 from tfcr.features.cross_fit import FoldBlocks
-from tfcr.features.matrix import Features, ScaledFeatures, features_of_views
+from tfcr.features.matrix import Features, ScaledFeatures, features_of_views, is_sparse
 from tfcr.heads.targets import Targets
 from tfcr.system.hardware import check_fits, memory_limit
 from tfcr.text.documents import CountedDocuments
@@ -79,7 +79,7 @@ class FittedHead:
     Attributes
     ----------
     coefficients
-        float64 (n_columns, n_outputs), 0 where an output does not see a column.
+        (n_columns, n_outputs), 0 where an output does not see a column; float64, or float32 if all blocks are sparse.
     intercepts
         float64 (n_outputs,): the scores of a document whose features are `means`.
     means
@@ -90,7 +90,7 @@ class FittedHead:
         The dual variables of the training documents, if the head has any; float32 (n_documents, n_outputs).
     """
 
-    coefficients: NDArray[np.float64]
+    coefficients: NDArray[Any]
     intercepts: NDArray[np.float64]
     means: NDArray[np.float64]
     link: str
@@ -146,7 +146,9 @@ class Problem:
         """Fit a head; see `fit_head`. `duals` are dual variables to begin with; (n_documents, n_outputs)."""
         targets = self.examples.targets
         means, intercepts = np.zeros(self._n_columns), np.zeros(targets.n_outputs)
-        coefficients = np.zeros((self._n_columns, targets.n_outputs))
+        # those of terms are many, and end up in a table of float32
+        dtype = np.float32 if all(is_sparse(block) for block in self.blocks) else np.float64
+        coefficients = np.zeros((self._n_columns, targets.n_outputs), dtype)
         if start is not None and start.coefficients.shape != coefficients.shape:
             start = None
         found = []

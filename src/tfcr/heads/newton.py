@@ -118,7 +118,7 @@ class NewtonHead:
     def outputs_together(self, features: Features) -> int | None:
         """Return a few outputs for each thread if descent solves them; all, if they share matrix products.
 
-        Descent visits all documents for eight outputs, and then for the next eight: with the coefficients of a few only,
+        Descent visits all documents for eight outputs, then for the next eight: with the coefficients of a few alone,
         those of common columns stay in the processor's cache, and memory does not grow with the number of classes.
         """
         by_descent = self.loss is squared_hinge_loss and isinstance(features, SparseFeatures)
