@@ -129,12 +129,16 @@ class Recorder:
 
     has_strength = takes_sparse = True
 
-    def __init__(self) -> None:
+    def __init__(self, together: int | None = None) -> None:
+        self.together = together
         self.calls: list[tuple[Features, list[int], Solution | None]] = []
         self.duals: list[NDArray[np.float32] | None] = []
 
     def with_tolerance(self, tolerance: float) -> "Recorder":
         return self
+
+    def outputs_together(self, features: Features) -> int | None:
+        return self.together
 
     def solve(
         self,
@@ -208,6 +212,22 @@ def test_outputs_that_see_the_same_blocks_are_fitted_together() -> None:
     assert [outputs for _, outputs, _ in head.calls] == [[0, 1, 2]]
     assert head.calls[0][2] is None
     assert fitted.intercepts.tolist() == [10, 10, 10]
+
+
+def test_outputs_are_fitted_in_groups_if_the_head_asks_for_them() -> None:
+    blocks, examples = own_blocks_of_three()
+    head, duals = Recorder(together=2), np.arange(12, dtype=np.float32).reshape(4, 3)
+    fitted = Problem(examples, blocks[3:]).solve(head, duals=duals)
+    assert [outputs for _, outputs, _ in head.calls] == [[0, 1], [2]]
+    assert [some.tolist() for some in head.duals if some is not None] == [duals[:, :2].tolist(), duals[:, 2:].tolist()]
+    assert fitted.intercepts.tolist() == [10, 10, 20]
+    assert fitted.duals is not None
+    assert fitted.duals.tolist() == [[1, 1, 2]] * 4
+    scores, found = Problem(examples, blocks[3:]).score_out_of_fold(head, np.array([1]))
+    assert [outputs for _, outputs, _ in head.calls[2:]] == [[0, 1], [2]]
+    assert scores.shape == (1, 3)
+    assert found is not None
+    assert found.tolist() == [[3, 3, 4]] * 4
 
 
 def test_a_start_is_scaled_as_the_features_are() -> None:

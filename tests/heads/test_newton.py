@@ -536,3 +536,21 @@ def test_an_output_is_done_when_a_step_promises_less_than_the_tolerance(monkeypa
     assert smallest < middle < largest
     for tolerance, second in [(smallest / 1.1, 3), (smallest * 1.1, 2), (middle * 1.1, 1), (largest * 1.1, 0)]:
         assert [*outputs_per_step(tolerance), 0][1] == second
+
+
+def test_groups_of_outputs_of_sparse_features_give_what_all_together_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs are fitted in groups to save memory: their documents come in the same order in each."""
+    features, _, targets = problem(11, n=90, columns=12)
+    monkeypatch.setattr(newton, "MIN_NATIVE_SIZE", {SparseFeatures: 0, DenseFeatures: 0})
+    sparse, head = SparseFeatures(sp.csr_array(features)), resolve_head("svm", C=1.0)
+    together = head.outputs_together(sparse)
+    assert together is not None
+    assert together % 8 == 0
+    assert head.outputs_together(DenseFeatures(features)) is None
+    assert resolve_head("lr", C=1.0).outputs_together(sparse) is None
+    whole = head.solve(sparse, targets, range(11))
+    some, rest = head.solve(sparse, targets, range(8)), head.solve(sparse, targets, range(8, 11))
+    np.testing.assert_array_equal(np.hstack([some.coefficients, rest.coefficients]), whole.coefficients)
+    assert whole.duals is not None
+    assert some.duals is not None
+    np.testing.assert_array_equal(some.duals, whole.duals[:, :8])

@@ -237,7 +237,7 @@ def features_of_views(
     fold_blocks = fold_blocks or [FoldBlocks(np.arange(len(documents)), blocks)]
     widest = max(column_starts([blocks[number] for number in view])[-1] for view in views)
     together = min(max_memory // 2, SHARED_BYTES) // (4 * max(1, len(documents)) * max(1, widest))
-    if len(views) == 1 or together < 2 or any(_is_sparse(block) for block in blocks):
+    if len(views) == 1 or together < 2 or any(is_sparse(block) for block in blocks):
         for view in views:
             seen = [fold.select(view) for fold in fold_blocks]
             yield scaled_features(documents, [blocks[number] for number in view], sample_weight, max_memory, seen)
@@ -282,7 +282,7 @@ def scaled_features(
     fold_blocks
         Where features are cross-fitted: the blocks to use instead for each fold.
     """
-    if all(_is_sparse(block) for block in blocks):
+    if all(is_sparse(block) for block in blocks):
         return _scale_sparse(documents, blocks, sample_weight)
     needed = 4 * len(documents) * (column_starts(blocks)[-1] + 1)
     if needed <= max_memory:
@@ -297,7 +297,8 @@ def scaled_features(
     return _scale_on_demand(documents, blocks, sample_weight)
 
 
-def _is_sparse(block: Block) -> bool:
+def is_sparse(block: Block) -> bool:
+    """Return whether its features are sparse: as many columns as terms, few of which a document has."""
     return AVERAGINGS[block.averaging].sublinear and (block.vectors is None or sp.issparse(block.vectors))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tfcr.errors import InputError
 from tfcr.features.blocks import Block, column_starts
 from tfcr.features.cross_fit import FoldBlocks
-from tfcr.features.matrix import Features, ScaledFeatures, features_of_views
+from tfcr.features.matrix import Features, ScaledFeatures, features_of_views, is_sparse
 from tfcr.heads.targets import Targets
 from tfcr.system.hardware import check_fits, memory_limit
 from tfcr.text.documents import CountedDocuments
@@ -55,6 +55,9 @@ class Head(Protocol):
     def takes_sparse(self) -> bool:
         """Whether it can learn from sparse features with as many columns as there are terms."""
 
+    def outputs_together(self, features: Features) -> int | None:
+        """Return how many outputs are best fitted together, if each is fitted by itself; None: all of them."""
+
     def solve(
         self,
         features: Features,
@@ -76,7 +79,7 @@ class FittedHead:
     Attributes
     ----------
     coefficients
-        float64 (n_columns, n_outputs), 0 where an output does not see a column.
+        (n_columns, n_outputs), 0 where an output does not see a column; float64, or float32 if all blocks are sparse.
     intercepts
         float64 (n_outputs,): the scores of a document whose features are `means`.
     means
@@ -87,7 +90,7 @@ class FittedHead:
         The dual variables of the training documents, if the head has any; float32 (n_documents, n_outputs).
     """
 
-    coefficients: NDArray[np.float64]
+    coefficients: NDArray[Any]
     intercepts: NDArray[np.float64]
     means: NDArray[np.float64]
     link: str
@@ -143,20 +146,23 @@ class Problem:
         """Fit a head; see `fit_head`. `duals` are dual variables to begin with; (n_documents, n_outputs)."""
         targets = self.examples.targets
         means, intercepts = np.zeros(self._n_columns), np.zeros(targets.n_outputs)
-        coefficients = np.zeros((self._n_columns, targets.n_outputs))
+        # those of terms are many, and end up in a table of float32
+        dtype = np.float32 if all(is_sparse(block) for block in self.blocks) else np.float64
+        coefficients = np.zeros((self._n_columns, targets.n_outputs), dtype)
         if start is not None and start.coefficients.shape != coefficients.shape:
             start = None
         found = []
         for (outputs, seen), scaled in zip(self._views, self._features(), strict=True):
             columns = _columns_of(self.blocks, seen)
             columns = columns if scaled.columns is None else columns[scaled.columns]
-            place = np.ix_(columns, np.array(outputs))
-            known = None if start is None else _scaled_start(start, place, outputs, scaled.scale)
-            solution = _solve(head, scaled, targets, outputs, known, duals)
-            found.append(solution.duals)
-            coefficients[place] = solution.coefficients / scaled.scale
-            intercepts[outputs] = solution.intercepts
             means[columns] = scaled.means
+            for some in _groups(outputs, head.outputs_together(scaled.features)):
+                place = np.ix_(columns, np.array(some))
+                known = None if start is None else _scaled_start(start, place, some, scaled.scale)
+                solution = _solve(head, scaled, targets, some, known, duals)
+                found.append(solution.duals)
+                coefficients[place] = solution.coefficients / scaled.scale
+                intercepts[some] = solution.intercepts
         return FittedHead(coefficients, intercepts, means, solution.link, _side_by_side(found))
 
     def score_out_of_fold(
@@ -170,10 +176,12 @@ class Problem:
         scores = np.empty((len(fold), targets.n_outputs))
         found = []
         for (outputs, _), scaled in zip(self._views, self._features(), strict=True):
-            solution = _solve(head, scaled, targets, outputs, None, duals)
-            found.append(solution.duals)
-            coefficients = np.vstack([solution.coefficients, solution.intercepts]).astype(np.float32)
-            scores[:, outputs] = scaled.features.select(fold).times(coefficients)
+            held_out = scaled.features.select(fold)
+            for some in _groups(outputs, head.outputs_together(scaled.features)):
+                solution = _solve(head, scaled, targets, some, None, duals)
+                found.append(solution.duals)
+                coefficients = np.vstack([solution.coefficients, solution.intercepts]).astype(np.float32)
+                scores[:, some] = held_out.times(coefficients)
         return scores, _side_by_side(found)
 
     @cached_property
@@ -203,6 +211,16 @@ class Problem:
         seen_blocks = [seen for _, seen in self._views]
         documents, weights = self.examples.documents, self.examples.targets.sample_weight
         return features_of_views(documents, self.blocks, seen_blocks, weights, limit, self.fold_blocks)
+
+
+def _groups(outputs: list[int], size: int | None) -> list[list[int]]:
+    """Return the outputs in groups of that size, the last of which may be smaller.
+
+    >>> _groups([0, 1, 2, 3, 4], 2), _groups([0, 1, 2], None)
+    ([[0, 1], [2, 3], [4]], [[0, 1, 2]])
+    """
+    size = size or len(outputs)
+    return [outputs[first : first + size] for first in range(0, len(outputs), size)]
 
 
 def _solve(

@@ -34,6 +34,8 @@ Vector = NDArray[np.float64]
 
 MIN_NATIVE_SIZE: dict[type[Features], int] = {DenseFeatures: 5_000_000, SparseFeatures: 300_000}
 """Feature values × outputs below which the SVM does not start with compiled code, which takes time to load."""
+OUTPUTS_PER_THREAD = 16
+"""Outputs of sparse features that a thread fits before the next ones are begun: two lanes of the kernels."""
 TOLERANCE = 1e-4
 """An output has converged when a step promises to lower its objective by less than this fraction."""
 MAX_NEWTON_STEPS = 100
@@ -112,6 +114,15 @@ class NewtonHead:
     def with_tolerance(self, tolerance: float) -> "NewtonHead":
         """Return the same head with another tolerance."""
         return replace(self, tolerance=tolerance)
+
+    def outputs_together(self, features: Features) -> int | None:
+        """Return a few outputs for each thread if descent solves them; all, if they share matrix products.
+
+        Descent visits all documents for eight outputs, then for the next eight: with the coefficients of a few alone,
+        those of common columns stay in the processor's cache, and memory does not grow with the number of classes.
+        """
+        by_descent = self.loss is squared_hinge_loss and isinstance(features, SparseFeatures)
+        return OUTPUTS_PER_THREAD * n_threads() if by_descent else None
 
     def solve(
         self,

@@ -30,6 +30,10 @@ class RidgeHead:
     has_strength = False
     takes_sparse = False  # its Gram matrix has as many rows as there are columns
 
+    def outputs_together(self, features: Features) -> int | None:
+        """Return None: the outputs share their work."""
+        return None
+
     def with_tolerance(self, tolerance: float) -> "RidgeHead":
         """Return itself: the solution is exact."""
         return self

@@ -75,6 +75,10 @@ class SklearnHead:
                 coefficients[:, number], intercepts[number] = found[0][:, 0], found[1][0]
         return Solution(coefficients, intercepts, self._link(together=False))
 
+    def outputs_together(self, features: Features) -> int | None:
+        """Return None: the outputs share their work."""
+        return None
+
     def with_tolerance(self, tolerance: float) -> "SklearnHead":
         """Return itself: its tolerance is a parameter of its own."""
         return self

@@ -9,6 +9,7 @@ thousand documents are enough.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -143,13 +144,19 @@ def fit_parts(
     fits = [_PartFit(part, part.select(examples), counts, max_memory, seed) for part in parts]
     plan = _learn_stacking(fits, examples, seed, steps, hold_out=hold_out)
     used = np.flatnonzero(plan.weights).tolist()
-    fitted_parts = []
-    for number in used:
+    left = {number: fits[number] for number in reversed(used)}
+    del fits  # the features of a part are large, and not needed once it is fitted
+    fitted_parts: list[FittedHead] = []
+    blocks: list[Block] = []
+    while left:
+        number, fit = left.popitem()
         steps.begin("fitting", parts[number])
-        fitted_parts.append(fits[number].fit(plan.heads[number].with_tolerance(PART_TOLERANCE)))
+        fitted_parts.append(fit.fit(plan.heads[number].with_tolerance(PART_TOLERANCE)))
+        blocks += fit.problem.blocks
+        del fit
     summed = _weighted_sum(fitted_parts, (plan.weights / plan.scales)[used], plan.offsets)
     return Stacked(
-        blocks=[block for number in used for block in fits[number].problem.blocks],
+        blocks=blocks,
         fitted=_with_constants(summed, examples.targets),
         part_weights={part.name: float(weight) for part, weight in zip(parts, plan.weights, strict=True)},
         uses_bigrams=any(parts[number].uses_bigrams for number in used),
@@ -282,15 +289,21 @@ class _Fold:
         return scores
 
 
-def _weighted_sum(fits: Sequence[FittedHead], factors: NDArray[np.float64], offsets: NDArray[np.float64]) -> FittedHead:
-    """Return the sum of scores, each times its factor, plus offsets, as one head over all columns."""
-    return FittedHead(
-        coefficients=np.concatenate([fit.coefficients * factor for fit, factor in zip(fits, factors, strict=True)]),
-        intercepts=np.sum([fit.intercepts * factor for fit, factor in zip(fits, factors, strict=True)], axis=0)
-        + offsets,
-        means=np.concatenate([fit.means for fit in fits]),
-        link="multinomial",
-    )
+def _weighted_sum(fits: list[FittedHead], factors: NDArray[np.float64], offsets: NDArray[np.float64]) -> FittedHead:
+    """Return the sum of scores, each times its factor, plus offsets, as one head over all columns; `fits` is emptied.
+
+    Coefficients are float32 if those of one part are: of many terms and classes, a second copy would not fit.
+    """
+    bounds = [0, *np.cumsum([len(fit.means) for fit in fits]).tolist()]
+    dtype = min((fit.coefficients.dtype for fit in fits), key=lambda dtype: dtype.itemsize)
+    means = np.concatenate([fit.means for fit in fits])
+    intercepts = np.sum([fit.intercepts * factor for fit, factor in zip(fits, factors, strict=True)], axis=0)
+    coefficients = np.empty((bounds[-1], len(intercepts)), dtype) if len(fits) > 1 else fits[0].coefficients
+    for (start, end), factor in zip(pairwise(bounds), factors.tolist(), strict=True):
+        part = fits.pop(0).coefficients
+        np.multiply(part, factor, out=coefficients[start:end], casting="same_kind")
+        del part
+    return FittedHead(coefficients, intercepts + offsets, means, "multinomial")
 
 
 def _with_constants(fitted: FittedHead, targets: Targets) -> FittedHead:

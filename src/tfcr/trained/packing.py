@@ -101,9 +101,9 @@ def check_groups(n_groups: int) -> None:
 def pack(loose: LooseTable) -> WordTable:
     """Return a table whose terms and columns are in order: common terms first, columns by group."""
     check_groups(len(loose.averagings))
-    order = np.lexsort((-loose.frequencies, loose.vocabulary.section_of_terms()))
+    order = term_order(loose.vocabulary, loose.frequencies)
     columns = _Columns.of(loose, order)
-    vocabulary = loose.vocabulary.take(order)
+    vocabulary = loose.vocabulary if _rises(order) else loose.vocabulary.take(order)
     n_words, n_groups = vocabulary.n_words, len(loose.averagings)
     terms, groups = np.divmod(columns.used(), n_groups)
     is_word = terms < n_words
@@ -124,6 +124,16 @@ def pack(loose: LooseTable) -> WordTable:
         intercepts=loose.intercepts,
         pieces=tuple(_pack_pieces(pieces, columns) for pieces in loose.pieces),
     )
+
+
+def term_order(vocabulary: Vocabulary, frequencies: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return terms as a table has them: words first, then bigrams, each by falling frequency."""
+    return np.lexsort((-frequencies, vocabulary.section_of_terms()))
+
+
+def _rises(order: NDArray[np.int64]) -> bool:
+    """Return whether an order changes nothing."""
+    return bool((order == np.arange(len(order))).all())
 
 
 def _mostly(groups: NDArray[np.int64], n_groups: int, n_terms: int) -> NDArray[np.bool_]:
@@ -252,9 +262,12 @@ def _without_repeats(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _in_order(matrix: sp.csr_array, terms: NDArray[np.int64], columns: NDArray[np.int64] | None) -> sp.csr_array:
-    """Return a matrix with its rows, and if given its columns, in another order; the columns of each row rise."""
-    found = matrix[terms]
-    if columns is not None:
+    """Return a matrix with its rows, and if given its columns, in another order; the columns of each row rise.
+
+    A matrix that is in order already is not copied: it may be the largest array of a training.
+    """
+    found = matrix if _rises(terms) else matrix[terms]
+    if columns is not None and not _rises(columns):
         found = sp.csr_array((found.data, np.argsort(columns)[found.indices], found.indptr), found.shape)
     found.sort_indices()
     return found
