@@ -15,7 +15,20 @@ from typing import Annotated, Any
 
 import typer
 
-from tfcr.cli import datasets, demo, embeddings, evaluate, experiment, explain, predict, report, train, warmup, words
+from tfcr.cli import (
+    datasets,
+    demo,
+    embeddings,
+    evaluate,
+    experiment,
+    explain,
+    predict,
+    report,
+    serve,
+    train,
+    warmup,
+    words,
+)
 from tfcr.cli.help import Command, Group, wrong_call
 from tfcr.cli.output import note, printable, say_stopped, warn
 from tfcr.errors import TfcrError
@@ -44,6 +57,7 @@ for command in (
     explain.explain,
     words.words,
     report.report,
+    serve.serve,
     warmup.warmup,
 ):
     app.command(cls=Command)(command)
