@@ -30,8 +30,8 @@ def model_fields(served: ServedModel) -> dict[str, Any]:
 # predictions -------------------------------------------------------------------------------------------------------
 
 
-def predict(served: ServedModel, texts: list[str], *, probabilities: bool = False) -> dict[str, Any]:
-    """Return the answer to ``POST /predict``."""
+def predict(served: ServedModel, texts: list[str], *, probabilities: bool = False, threads: int = 1) -> dict[str, Any]:
+    """Return the answer to ``POST /predict``; compiled code takes so many threads."""
     if probabilities and len(texts) * len(served.labels) > MOST_PROBABILITIES:
         raise RequestError(
             413,
@@ -39,8 +39,7 @@ def predict(served: ServedModel, texts: list[str], *, probabilities: bool = Fals
             f"at most {MOST_PROBABILITIES:,} probabilities in one answer: fewer texts",
         )
     table, decision = served.model.table, served.model.decision
-    # one thread: other requests have the others
-    found = table.score_texts(texts, served.model.tokenizer, threads=1)
+    found = table.score_texts(texts, served.model.tokenizer, threads)
     rows = _several(served, found.scores) if decision.several else _single(served, found.scores)
     for row, unknown in zip(rows, _numbers(found.unknown_fractions), strict=True):
         row["unknown_words"] = unknown

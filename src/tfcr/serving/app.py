@@ -63,7 +63,12 @@ class Service:
         """Return the answer to ``POST /predict``, and the number of texts."""
         asked = parse(PredictRequest, body, self.settings.limits)
         texts = asked.given()
-        found = answers.predict(self.served(name, asked.model), texts, probabilities=asked.probabilities)
+        found = answers.predict(
+            self.served(name, asked.model),
+            texts,
+            probabilities=asked.probabilities,
+            threads=self.work.threads_for(len(body)),
+        )
         return to_json(found), len(texts)
 
     def explain(self, name: str | None, deadline: float, body: bytes) -> tuple[bytes, int]:
@@ -184,7 +189,7 @@ def _check_query(request: Request, *known: str) -> None:
 def _answer_problems(app: FastAPI) -> None:
     """Answer what is wrong with a request in one form."""
 
-    def wrong_request(request: Request, error: Exception) -> Response:
+    async def wrong_request(request: Request, error: Exception) -> Response:
         found = error if isinstance(error, RequestError) else _problem(app, request, error)
         return Response(found.body, found.status, found.headers, "application/json")
 
