@@ -5,8 +5,9 @@
 Each contestant is a server process of its own on a loopback port, with one worker and uvicorn's default protocol: ours
 is `tfcr serve`, the peers are FastAPI applications whose route calls a pipeline of TF-IDF and LinearSVC, of words (as
 `fast` has them) or of words and bigrams (of which `best` has more). They take turns; the load is posts of 20ng, one per
-request or 100, from one client or from eight at once. The median of the turns is kept. Models are trained once, on 17,000 posts, and kept in the folder named by TFCR_BENCH, or
-one for temporary files. Writes benchmarks/results/serving.md and .json.
+request or 100, from one client or from eight at once. The median of the turns is kept. Models are trained once, on
+17,000 posts, and kept in the folder named by TFCR_BENCH, or one for temporary files. Writes
+benchmarks/results/serving.md and .json.
 """
 
 import argparse
