@@ -61,6 +61,9 @@ def test_explanations_add_up_to_the_scores(client: TestClient, model: TrainedMod
             assert total == pytest.approx(score, abs=1e-6)
             assert score == pytest.approx(expected.scores[number], abs=1e-6)
         assert (found["without"] is None) == ("w1_1" not in text)
+    assert client.post("/explain", json={"text": "a", "top": 2.0}).status_code == 200
+    for top in (0, 2.5, 1001, True, "2"):
+        assert client.post("/explain", json={"text": "a", "top": top}).status_code == 422
     word = answer["explanations"][1]["words"][0]
     assert TEXTS[1][slice(*word["spans"][0])] == word["word"]
     assert "without" not in client.post("/explain", json={"text": "w1_1"}).json()["explanations"][0]
@@ -159,8 +162,9 @@ BODIES: dict[str, tuple[bytes, int, str]] = {
     "an unknown field": (b'{"text": "a", "colour": 1}', 422, "'colour'"),
     "a text as a switch": (b'{"text": "a", "probabilities": "yes"}', 422, "probabilities: "),
     "an unknown model": (b'{"text": "a", "model": "x"}', 404, "no model of the name 'x'"),
-    "too many texts": (b'{"texts": ["a", "b", "c", "d"]}', 413, "4 texts"),
-    "too long a text": (json.dumps({"text": "x" * 51}).encode(), 413, "51 characters"),
+    "an empty name": (b'{"text": "a", "model": ""}', 404, "no model of the name ''"),
+    "too many texts": (b'{"texts": ["a", "b", "c", "d"]}', 422, "4 texts"),
+    "too long a text": (json.dumps({"text": "x" * 51}).encode(), 422, "51 characters"),
     "a huge number": (b'{"text": ' + b"9" * 100_000 + b"}", 400, "number out of range"),
 }
 
@@ -213,7 +217,7 @@ def test_an_unknown_class_to_explain(client: TestClient) -> None:
 def test_too_many_probabilities_are_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfcr.serving.answers.MOST_PROBABILITIES", 5)
     assert client.post("/predict", json={"texts": ["a", "b"]}).status_code == 200
-    assert client.post("/predict", json={"texts": ["a", "b"], "probabilities": True}).status_code == 413
+    assert client.post("/predict", json={"texts": ["a", "b"], "probabilities": True}).status_code == 422
 
 
 def test_an_explanation_that_takes_too_long_is_given_up(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -325,7 +325,7 @@ def mapped(process: int, name: str) -> tuple[int, int]:
     return rss, pss
 
 
-# real texts, and many clients ------------------------------------------------------------------------------------------
+# real texts, and many clients ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

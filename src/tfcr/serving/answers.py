@@ -34,7 +34,7 @@ def predict(served: ServedModel, texts: list[str], *, probabilities: bool = Fals
     """Return the answer to ``POST /predict``; compiled code takes so many threads."""
     if probabilities and len(texts) * len(served.labels) > MOST_PROBABILITIES:
         raise RequestError(
-            413,
+            422,
             f"found {len(texts):,} texts, and probabilities of {len(served.labels):,} classes for each",
             f"at most {MOST_PROBABILITIES:,} probabilities in one answer: fewer texts",
         )

@@ -55,16 +55,16 @@ class Service:
 
     def served(self, in_address: str | None, in_body: str | None = None) -> ServedModel:
         """Return the model that a request names, in its address or its body."""
-        if in_address and in_body and in_address != in_body:
+        if in_address is not None and in_body is not None and in_address != in_body:
             raise RequestError(422, f"found two models: {in_address[:80]} and {in_body[:80]}", "one of them")
-        return self.models.get(in_address or in_body or None)
+        return self.models.get(in_address if in_address is not None else in_body)
 
     def predict(self, name: str | None, body: bytes) -> tuple[bytes, int]:
         """Return the answer to ``POST /predict``, and the number of texts."""
         asked = parse(PredictRequest, body, self.settings.limits)
         texts = asked.given()
         found = answers.predict(
-            self.served(name, asked.model),
+            self.served(name, asked.field("model")),
             texts,
             probabilities=asked.probabilities,
             threads=self.work.threads_for(len(body)),
@@ -74,9 +74,9 @@ class Service:
     def explain(self, name: str | None, deadline: float, body: bytes) -> tuple[bytes, int]:
         """Return the answer to ``POST /explain``, and the number of texts."""
         asked = parse(ExplainRequest, body, self.settings.limits)
-        wanted = answers.Wanted(asked.label or None, asked.without or None, asked.top)
+        wanted = answers.Wanted(asked.field("label"), asked.field("without"), asked.top)
         texts = asked.given()
-        return to_json(answers.explain(self.served(name, asked.model), texts, wanted, deadline)), len(texts)
+        return to_json(answers.explain(self.served(name, asked.field("model")), texts, wanted, deadline)), len(texts)
 
     async def look_for_new_models(self) -> None:
         """Load models that have been replaced, for as long as the server runs."""

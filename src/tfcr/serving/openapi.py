@@ -99,10 +99,10 @@ PROBLEMS = {
     404: "Unknown path, model or class; the known ones are listed.",
     405: "Another method is expected.",
     408: "The body took too long.",
-    413: "The body, the batch or a text is too large.",
+    413: "The body is too large.",
     415: "The body is not application/json, or is compressed.",
     421: "The Host header names another server.",
-    422: "A field or parameter is missing, unknown or of a wrong type.",
+    422: "A field or parameter is missing, unknown, of a wrong type or too large.",
     503: "The queue is full, or the answer took too long; Retry-After says when to try again.",
 }
 

@@ -4,9 +4,9 @@ pydantic parses and checks in one pass of compiled code, with a limit on nesting
 they are the user's to set.
 """
 
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tfcr.serving.answers import MOST_EXPLAINED
 from tfcr.serving.problems import RequestError
@@ -19,6 +19,11 @@ MOST_NAME = 1_000
 Shape = TypeVar("Shape", bound="Texts")
 
 
+def _whole(value: Any) -> Any:
+    """Return 20.0 as 20: JSON has one kind of number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class Texts(BaseModel):
     """One text, or a batch."""
 
@@ -29,6 +34,10 @@ class Texts(BaseModel):
     model: str = Field(
         default="", max_length=MOST_NAME, description="The name of a model; needed if several are served."
     )
+
+    def field(self, name: str) -> Any:
+        """Return a field that was given; None if it was not."""
+        return getattr(self, name) if name in self.model_fields_set else None
 
     def given(self) -> list[str]:
         """Return the texts, one or a batch."""
@@ -48,7 +57,9 @@ class ExplainRequest(Texts):
         default="", max_length=MOST_NAME, description="The class to explain; by default the predicted one."
     )
     without: str = Field(default="", max_length=MOST_NAME, description="A word to leave out, to see what changes.")
-    top: int = Field(default=20, ge=1, le=MOST_TOP, description="How many words are listed.")
+    top: Annotated[int, BeforeValidator(_whole)] = Field(
+        default=20, ge=1, le=MOST_TOP, description="How many words are listed."
+    )
 
 
 EXPECTED = {
@@ -74,11 +85,11 @@ def parse(shape: type[Shape], body: bytes, limits: Limits) -> Shape:
         raise RequestError(422, f"found {both}", 'one of them: {"text": "…"} or {"texts": ["…", "…"]}')
     most = most_texts(shape, limits)
     if len(found.texts) > most:
-        raise RequestError(413, f"found {len(found.texts):,} texts", f"at most {most:,} in one request: send several")
+        raise RequestError(422, f"found {len(found.texts):,} texts", f"at most {most:,} in one request: send several")
     longest = max(map(len, found.given()), default=0)
     if longest > limits.max_text:
         raise RequestError(
-            413,
+            422,
             f"found a text of {longest:,} characters",
             f"at most {limits.max_text:,}: split it, or give a part of it",
         )
