@@ -1,6 +1,6 @@
 """Requests per second over HTTP, against a FastAPI application around scikit-learn in the same run.
 
-    python benchmarks/serving.py [--seconds 4] [--turns 3]
+    python benchmarks/serving.py [--seconds 1] [--turns 9]
 
 Each contestant is a server process of its own on a loopback port, with one worker and uvicorn's default protocol: ours
 is `tfcr serve`, the peers are FastAPI applications whose route calls a pipeline of TF-IDF and LinearSVC, of words (as
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -38,9 +38,11 @@ from sklearn.svm import LinearSVC
 
 from tfcr import TfcrClassifier
 from tfcr.data import load_dataset
+from tfcr.system.files import data_folders
 
 FOLDER = Path(os.environ.get("TFCR_BENCH") or Path(tempfile.gettempdir()) / f"tfcr-bench-{os.getuid()}") / "serving"
 N_TRAIN = 17_000
+GLOVE = "glove.6B.100d.subset.bin"
 PEER = "FastAPI + TF-IDF + LinearSVC"
 PEERS = {PEER: (1, 1), "the same, with bigrams": (1, 2)}
 """Name → n-grams; each model is kept under the second of these numbers."""
@@ -89,7 +91,9 @@ def prepare() -> list[str]:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for preset in ("fast", "best"):
         if not (FOLDER / preset / "config.json").exists():
-            model = TfcrClassifier.from_preset(preset, random_state=0)
+            vectors = next(path for folder in data_folders() if (path := folder / "embeddings" / GLOVE).exists())
+            given: dict[str, Any] = {"embeddings": str(vectors)} if preset == "best" else {}
+            model = TfcrClassifier.from_preset(preset, random_state=0, **given)
             model.fit(texts[:N_TRAIN], labels[:N_TRAIN]).save(FOLDER / preset)
     for ngrams in PEERS.values():
         place = FOLDER / f"peer-{ngrams[1]}.joblib"
@@ -184,18 +188,19 @@ def cpu_of(process: int) -> float:
 
 
 def measure(texts: list[str], seconds: float, turns: int) -> dict[str, dict[str, list[Turn]]]:
-    """Let the contestants take turns in each load; return load → contestant → turns."""
+    """Let the contestants take turns in each load, all servers running; return load → contestant → turns."""
     found: dict[str, dict[str, list[Turn]]] = {what: {name: [] for name in commands(0)} for what in LOADS}
-    for _ in range(turns):
-        for name in commands(0):
-            with running(name) as (port, process):
-                for what, (n_texts, clients) in LOADS.items():
+    with ExitStack() as stack:
+        servers = {name: stack.enter_context(running(name)) for name in commands(0)}
+        for what, (n_texts, clients) in LOADS.items():
+            for turn in range(turns + 1):
+                for name, (port, process) in servers.items():
                     requests = requests_of(texts, n_texts, port)
-                    asyncio.run(load(port, requests, clients, min(1.0, seconds)))  # warm up
                     before, began = cpu_of(process), time.perf_counter()
                     latencies = asyncio.run(load(port, requests, clients, seconds))
                     rate = len(latencies) / (time.perf_counter() - began)
-                    found[what][name].append(Turn(rate, latencies, (cpu_of(process) - before) / len(latencies)))
+                    if turn:  # the first is to warm up
+                        found[what][name].append(Turn(rate, latencies, (cpu_of(process) - before) / len(latencies)))
     return found
 
 
@@ -204,14 +209,15 @@ def table(found: dict[str, dict[str, list[Turn]]]) -> tuple[str, list[dict[str, 
     for what, contestants in found.items():
         rates = {name: median(turn.rate for turn in turns) for name, turns in contestants.items()}
         for name, turns in contestants.items():
+            latencies = [one for turn in turns for one in turn.latencies]
             ratios = [f"{rates[name] / rates[peer]:.2f} ×" if name in RIVALS else "" for peer in PEERS]
             rows.append(
                 {
                     "load": what,
                     "who": name,
                     "requests per second": round(rates[name], 1),
-                    "p50, ms": round(median(1000 * float(np.percentile(turn.latencies, 50)) for turn in turns), 2),
-                    "p99, ms": round(median(1000 * float(np.percentile(turn.latencies, 99)) for turn in turns), 2),
+                    "p50, ms": round(1000 * float(np.percentile(latencies, 50)), 1),
+                    "p99, ms": round(1000 * float(np.percentile(latencies, 99)), 1),
                     "server CPU, ms": round(1000 * median(turn.cpu for turn in turns), 2),
                     "to words": ratios[0],
                     "to words and bigrams": ratios[1],
@@ -225,8 +231,8 @@ def table(found: dict[str, dict[str, list[Turn]]]) -> tuple[str, list[dict[str, 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--peer", type=int, nargs=2, metavar=("PORT", "NGRAMS"))
-    parser.add_argument("--seconds", type=float, default=4.0)
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--turns", type=int, default=9)
     given = parser.parse_args()
     if given.peer:
         serve_peer(*given.peer)

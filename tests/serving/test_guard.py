@@ -167,7 +167,7 @@ HUNG_UP: dict[str, Any] = {"type": "http.disconnect"}
 
 
 def ask(
-    app: Guard, method: str, path: str, messages: list[dict[str, Any]] | None = None, query: bytes = b"", **headers: str
+    app: Guard, method: str, path: str, messages: list[Any] | None = None, query: bytes = b"", **headers: str
 ) -> tuple[int, str, bytes]:
     """Call the application with messages as they come from the network; return status, place and body."""
     given = iter(messages or [{"type": "http.request", "body": b"", "more_body": False}])

@@ -39,7 +39,6 @@ def test_a_link_that_leads_to_another_model_is_followed(folder: Path, tmp_path: 
 @pytest.mark.parametrize("damage", ["removed", "cut", "other"])
 def test_a_model_that_cannot_be_loaded_changes_nothing(damage: str, folder: Path, connect: Connect) -> None:
     client = connect()
-    models = client.app.app.router  # noqa: F841 - the application is alive
     before = client.get("/health").json()
     served = Models({"tickets": folder})
     if damage == "removed":

@@ -138,12 +138,12 @@ def test_a_server_that_bad_clients_cannot_stop(folder: Path) -> None:
         assert b'"error":"found a body of 50,000,000 bytes' in answer
         # a full queue: two clients that send slowly
         slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
-        for connection in slow:
-            connection.sendall(head(13) + b'{"text"')
-        connection = HTTPConnection("127.0.0.1", server.port)
-        wait_for(lambda: post(connection, {"text": "a"})[0] == 503, 5)
-        connection.request("POST", "/predict", b"{}", HEADERS)
-        full = connection.getresponse()
+        for one in slow:
+            one.sendall(head(13) + b'{"text"')
+        client = HTTPConnection("127.0.0.1", server.port)
+        wait_for(lambda: post(client, {"text": "a"})[0] == 503, 5)
+        client.request("POST", "/predict", b"{}", HEADERS)
+        full = client.getresponse()
         if full.status == 503:  # unless both have been given up meanwhile
             assert full.headers["Retry-After"] == "1"
             assert "the queue is full" in json.loads(full.read())["error"]
@@ -152,8 +152,8 @@ def test_a_server_that_bad_clients_cannot_stop(folder: Path) -> None:
         for one in slow:
             one.close()
         # and the next request is served as usual
-        wait_for(lambda: post(connection, {"text": "a"})[0] == 200)
-        connection.close()
+        wait_for(lambda: post(client, {"text": "a"})[0] == 200)
+        client.close()
         status, said = server.stop()
         assert status == 0
         assert "Traceback" not in said
@@ -335,7 +335,7 @@ def test_500_real_texts_get_the_answers_of_python(newsgroups: Corpus, tmp_path: 
     model, texts = TrainedModel.load(tmp_path / "posts"), newsgroups.texts[::37][:500]
     assert len(texts) == 500
     chances = model.predict_proba(texts)
-    labels, _, unknown = model.predict_with_unknown(texts)
+    labels, unknown = model.predict(texts).tolist(), model.score_texts(texts).unknown_fractions
     with serving(tmp_path / "posts") as server:
         connection = HTTPConnection("127.0.0.1", server.port, timeout=120)
         rows = []
@@ -350,7 +350,7 @@ def test_500_real_texts_get_the_answers_of_python(newsgroups: Corpus, tmp_path: 
         ]
         connection.close()
     for found in (rows, single):
-        assert [row["label"] for row in found] == list(labels)
+        assert [row["label"] for row in found] == labels
         np.testing.assert_allclose([list(row["probabilities"].values()) for row in found], chances, atol=1e-6)
         np.testing.assert_allclose([row["unknown_words"] for row in found], unknown, atol=1e-6)
     for text, found in zip(texts, explained, strict=True):
