@@ -294,6 +294,17 @@ def test_workers_end_with_130_after_ctrl_c(folder: Path) -> None:
 
 
 @pytest.mark.slow
+def test_workers_end_when_their_supervisor_is_killed(folder: Path) -> None:
+    with serving(folder, "--workers", "2") as server:
+        assert b" 200 " in raw(server.port, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", seconds=60)
+        workers = children(server)
+        server.process.kill()
+        server.process.wait(30)
+        wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    assert len(workers) == 2
+
+
+@pytest.mark.slow
 def test_workers_share_the_memory_of_the_model(newsgroups: Corpus, tmp_path: Path) -> None:
     """Of the pages that a worker maps from the model's file, its proportional share (Pss) is half of what it uses."""
     texts, labels = newsgroups.texts[::4], newsgroups.labels[::4]

@@ -2,6 +2,9 @@
 
 import asyncio
 import logging
+import multiprocessing
+import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
@@ -78,10 +81,17 @@ class Service:
         texts = asked.given()
         return to_json(answers.explain(self.served(name, asked.field("model")), texts, wanted, deadline)), len(texts)
 
-    async def look_for_new_models(self) -> None:
-        """Load models that have been replaced, for as long as the server runs."""
+    async def look_around(self) -> None:
+        """Load models that have been replaced, for as long as the server runs.
+
+        A worker whose supervisor was killed ends as if by SIGTERM: nobody would stop it.
+        """
+        supervisor = multiprocessing.parent_process() if self.settings.workers > 1 else None
         while True:
             await asyncio.sleep(LOOK_EVERY)
+            if supervisor is not None and os.getppid() != supervisor.pid:
+                signal.raise_signal(signal.SIGTERM)
+                return
             for name in self.models.changed():
                 # not on a thread of `work`: requests need those
                 await asyncio.to_thread(self.models.renew, name)
@@ -89,7 +99,7 @@ class Service:
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
         """Look for new models while the server runs, and say at the end what became of its requests."""
-        looking = asyncio.create_task(self.look_for_new_models())
+        looking = asyncio.create_task(self.look_around())
         yield
         looking.cancel()
         with suppress(asyncio.CancelledError):

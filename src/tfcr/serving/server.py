@@ -195,5 +195,4 @@ def make_worker(settings: Settings) -> Guard:
         handler.setFormatter(logging.Formatter("note: %(message)s"))
         logger.addHandler(handler)
     PatientProtocol.seconds = settings.limits.timeout
-    signal.signal(signal.SIGTERM, _ignore)
     return make_app(settings)
