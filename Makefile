@@ -38,6 +38,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/waiting.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/serving.py
 	$(BIN)/python benchmarks/author_loop.py
 	$(BIN)/python benchmarks/newsgroups.py
 

@@ -26,7 +26,7 @@ LAYERS = [
     {"classifier", "transformers", "presets"},
     {"evaluation", "predict_table", "predict_files"},
     {"experiment"},
-    {"cli", "report", "warmup", "__main__"},
+    {"cli", "report", "serving", "warmup", "__main__"},
 ]
 """From the bottom up; a unit is a folder or a module of ``tfcr`` itself."""
 

@@ -159,6 +159,27 @@ NEVER = 2.0
 """As the least probability of a class: its label is never decided."""
 
 
+class Ranked(NamedTuple):
+    """The two likeliest labels of documents that have one each.
+
+    Attributes
+    ----------
+    probabilities
+        Of all classes; (n_documents, n_classes).
+    first
+        The label; of a document that is unsure, the likeliest class. (n_documents,)
+    second
+        The likeliest class but that one; (n_documents,).
+    sure
+        Whether the label is probable enough to be decided; (n_documents,).
+    """
+
+    probabilities: NDArray[np.float64]
+    first: ClassNumbers
+    second: ClassNumbers
+    sure: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, eq=False)
 class Decision:
     """How scores become probabilities and labels.
@@ -249,6 +270,17 @@ class Decision:
         if self.least_probabilities is None:
             return np.ones(len(scores), np.bool_)
         return np.asarray(self.confidences(scores) >= self.least_probabilities[self.winners(scores)])
+
+    def ranked(self, scores: Scores) -> Ranked:
+        """Return the two likeliest labels of each document, and whether the first is sure. Not for several labels."""
+        rows, chances, first = np.arange(len(scores)), self.probabilities(scores), self.winners(scores)
+        sure = np.ones(len(scores), np.bool_)
+        if self.least_probabilities is not None:
+            sure = chances[rows, first] >= self.least_probabilities[first]
+            first = np.where(sure, first, chances.argmax(axis=1))
+        others = chances.copy()
+        others[rows, first] = -1
+        return Ranked(chances, first, others.argmax(axis=1), sure)
 
     def decided(self, scores: Scores) -> list[Any]:
         """Return the label of each document, None if it is unsure; of several labels, a list, which may be empty."""

@@ -9,7 +9,8 @@ TfcrError
 ├── DamagedError (ValueError)     arrays on disk that contradict each other; callers name the file or make them again
 ├── ResultsError (ValueError)     a file of experiment results that cannot be read or written
 ├── DownloadError (OSError)       a file that a server does not deliver, or delivers wrong
-└── MissingExtraError (ImportError)
+├── MissingExtraError (ImportError)
+└── RequestError                  a request over HTTP that cannot be answered (in tfcr.serving)
 
 TfcrWarning (UserWarning)         the work goes on, but the user should know
 └── CorpusWarning                 about texts and vectors as a whole: once is enough, even if there are folds

@@ -153,23 +153,20 @@ def _of_probabilities(
     model: TrainedModel, scores: NDArray[np.float64], columns: Mapping[str, pl.Series], extras: Extras
 ) -> dict[str, pl.Series]:
     """Return the columns that the probabilities of all classes give, and those of ADDED that they change."""
-    chances = model.decision.probabilities(scores)
     classes = pl.Series(added_classes(model))
     found: dict[str, pl.Series] = {}
-    rows = np.arange(len(chances))
-    first = model.decision.winners(scores) if not model.decision.several else np.zeros(len(chances), np.int64)
-    if may_be_unsure(model):
-        sure, likeliest = model.decision.sure(scores), chances.argmax(axis=1)
-        first = np.where(sure, first, likeliest)
-        decided = pl.Series(sure)
-        found["predicted"] = columns["predicted"].zip_with(decided, pl.Series([UNSURE] * len(rows), dtype=pl.String))
-        found["probability"] = columns["probability"].zip_with(decided, pl.Series(chances[rows, likeliest]))
-        found["likeliest"] = classes.gather(likeliest)
     if may_be_unsure(model) or extras.second:
-        others = chances.copy()
-        others[rows, first] = -1
-        second = others.argmax(axis=1)
+        chances, first, second, sure = model.decision.ranked(scores)
+        rows = np.arange(len(chances))
+        if may_be_unsure(model):
+            decided, likeliest = pl.Series(sure), chances.argmax(axis=1)
+            unsure = pl.Series([UNSURE] * len(rows), dtype=pl.String)
+            found["predicted"] = columns["predicted"].zip_with(decided, unsure)
+            found["probability"] = pl.Series(chances[rows, first])
+            found["likeliest"] = classes.gather(likeliest)
         found["second"], found["second_probability"] = classes.gather(second), pl.Series(chances[rows, second])
+    else:
+        chances = model.decision.probabilities(scores)
     if extras.all_probabilities:
         columns_of_classes = zip(classes.to_list(), chances.T, strict=True)
         found |= {f"probability_{label}": pl.Series(column) for label, column in columns_of_classes}

@@ -25,6 +25,7 @@ from tfcr.cli import (
     export,
     predict,
     report,
+    serve,
     train,
     warmup,
     words,
@@ -58,6 +59,7 @@ for command in (
     words.words,
     report.report,
     export.export,
+    serve.serve,
     warmup.warmup,
 ):
     app.command(cls=Command)(command)

@@ -104,7 +104,14 @@ class Command(_Quick, TyperCommand):
             is_argument = parameter.param_type_name == "argument"
             title = "Arguments" if is_argument else parameter.rich_help_panel or "Other"
             found.setdefault(title, []).append(parameter)
-        order = ["Arguments", "Input", "Model", "Evaluation"]  # then the command's own sections, and Output and Other
+        order = [
+            "Arguments",
+            "Input",
+            "Model",
+            "Evaluation",
+            "Address",
+            "Limits",
+        ]  # then the command's own sections, and Output and Other
         last = ["Output", "Other"]
         titles = [*order, *(title for title in found if title not in {*order, *last}), *last]
         return {title: found[title] for title in titles if title in found}

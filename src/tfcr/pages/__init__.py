@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent
 STEPS = 5
 """Strengths of colour: a word is marked by the step that its contribution reaches."""
 
-__all__ = ["STEPS", "as_json_block", "escape", "page", "resource", "strength"]
+__all__ = ["STEPS", "as_json_block", "content_policy", "escape", "page", "resource", "strength"]
 
 
 @cache
@@ -43,13 +43,18 @@ def page(title: str, body: str, *, scripts: Iterable[str] = ()) -> str:
     style = resource("style.css")
     return Template(resource("page.html")).substitute(
         title=escape(title),
-        policy=escape(
-            "default-src 'none'; base-uri 'none'; form-action 'none'; "
-            f"style-src {_hashes([style])}; script-src {_hashes(inside)}; img-src data:"
-        ),
+        policy=escape(content_policy(inside)),
         style=style,
         body=body,
         scripts="".join(f"<script>{script}</script>\n" for script in inside),
+    )
+
+
+def content_policy(scripts: Iterable[str] = ()) -> str:
+    """Return what a page with these scripts may load and run; a server sends it as a header too."""
+    return (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"style-src {_hashes([resource('style.css')])}; script-src {_hashes(list(scripts))}; img-src data:"
     )
 
 

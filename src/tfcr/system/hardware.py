@@ -111,11 +111,15 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
 
 def memory_limit(given: float | str | None = None) -> int:
     """Return a limit in bytes, from a number or a size such as ``"4GB"``; None: half of the machine's memory."""
-    return _memory() // 2 if given is None else size_in_bytes(given, "max_memory=", "4GB")
+    return _memory() // 2 if given is None else size_in_bytes(given, "max_memory=")
 
 
-def size_in_bytes(given: float | str, name: str, example: str) -> int:
-    """Return a number of bytes, from a number or a size such as ``"4GB"``; the error shows the name and an example."""
+def size_in_bytes(given: float | str, name: str, example: str = "4GB") -> int:
+    """Return a number of bytes, from a number or a size such as ``"4GB"``; the error shows the name and an example.
+
+    >>> size_in_bytes("1.5 MB", "--max-body ")
+    1500000
+    """
     found = _SIZE.fullmatch(given) if isinstance(given, str) else None
     size = float(found[1]) * _UNITS[found[2].upper()] if found else given
     if isinstance(size, str) or not size > 0:

@@ -83,6 +83,14 @@ def is_model(path: str | os.PathLike[str]) -> bool:
     return isinstance(config, dict) and config.get("format") == FORMAT
 
 
+def config_hash(folder: Path) -> str:
+    """Return the hash of a model: of its config.json, which has the hashes of all data files; 16 digits."""
+    try:
+        return _digest(read_regular(folder / CONFIG, "settings"))
+    except OSError as error:
+        raise ModelError(f"cannot read {folder / CONFIG}: {error.strerror}") from error
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise ModelError, before any long work, if a model cannot be saved to this folder."""
     folder = Path(path)

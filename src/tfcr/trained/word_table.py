@@ -186,11 +186,11 @@ class WordTable:
 
     # scoring -------------------------------------------------------------------------------------------------------
 
-    def score_texts(self, texts: Iterable[str], tokenizer: AnyTokenizer) -> TextScores:
-        """Return the scores of texts, and the fraction of unknown tokens."""
+    def score_texts(self, texts: Iterable[str], tokenizer: AnyTokenizer, threads: int | None = None) -> TextScores:
+        """Return the scores of texts, and the fraction of unknown tokens; compiled code takes so many threads."""
         checked = check_texts(texts)
         if worth_native_code(tokenizer, checked, ready=self._native_is_ready):
-            return TextScores(*self.native.score_texts(checked, tokenizer))
+            return TextScores(*self.native.score_texts(checked, tokenizer, threads))
         scored = sum(map(len, checked)) + CHARACTERS_PER_TEXT * len(checked)
         self.__dict__["_scored"] = self.__dict__.get("_scored", 0) + scored
         found = find_terms(checked, tokenizer, self.vocabulary, unseen=bool(self.pieces))
@@ -215,6 +215,11 @@ class WordTable:
         if documents.matrix.nnz >= MIN_NATIVE_ENTRIES and native_is_available():
             return self.native.score_counted(documents, threads)
         return self.score_batch(batch_of(documents), self.unseen_rows(documents.vocabulary.unseen))
+
+    def load_native(self, tokenizer: AnyTokenizer) -> None:
+        """Load compiled code now, if it is there and knows the tokeniser: for programs that score for long."""
+        if worth_native_code(tokenizer, (), ready=native_is_available()):
+            self.native.score_texts([""], tokenizer)
 
     @property
     def native(self) -> NativeTable:

@@ -1,0 +1,113 @@
+"""``tfcr serve``."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfcr.cli.output import if_stopped, note
+
+if TYPE_CHECKING:
+    from tfcr.serving import Settings
+
+address_option = partial(typer.Option, rich_help_panel="Address")
+limit_option = partial(typer.Option, rich_help_panel="Limits")
+
+
+def serve(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            help="Folders of trained models; requests know each by its folder's name.",
+            show_default=False,
+        ),
+    ],
+    host: Annotated[
+        str, address_option("--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all of this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, address_option("--port", metavar="N", help="Port to listen on; 0 for any that is free.", min=0, max=65535)
+    ] = 8765,
+    token: Annotated[
+        str | None,
+        address_option(
+            "--token",
+            metavar="TOKEN",
+            envvar="TFCR_TOKEN",
+            help="What clients must know, of 16 characters or more; 'generated' makes one. Other users of this machine "
+            "see the options of a command: rather set TFCR_TOKEN.",
+            show_default="none on this machine; generated for other addresses",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        address_option(
+            "--allow-host",
+            metavar="NAME",
+            help="Name that clients call this server by, such as that of a proxy; repeat.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int,
+        address_option(
+            "--workers", metavar="N", help="Processes; they share the memory of the models.", min=1, max=256
+        ),
+    ] = 1,
+    max_body: Annotated[str, limit_option("--max-body", metavar="SIZE", help="Largest body of a request.")] = "10MB",
+    max_batch: Annotated[int, limit_option("--max-batch", metavar="N", help="Most texts of a request.", min=1)] = 1_000,
+    max_text: Annotated[
+        int, limit_option("--max-text", metavar="N", help="Most characters of a text.", min=1)
+    ] = 1_000_000,
+    queue: Annotated[
+        int,
+        limit_option(
+            "--queue",
+            metavar="N",
+            help="Requests of each worker that are taken at once; more are answered with 503.",
+            min=1,
+        ),
+    ] = 100,
+    timeout: Annotated[
+        float,
+        limit_option(
+            "--timeout",
+            metavar="SECONDS",
+            help="Time that a client may take to send a request, and the answer may take.",
+        ),
+    ] = 30.0,
+) -> None:
+    """Answer requests over HTTP: classify, explain, list words.
+
+    A model that is replaced on disk is taken up without a restart. SIGTERM and Ctrl-C answer what was accepted first.
+
+    \b
+    tfcr serve model
+    tfcr serve model --host 0.0.0.0 --workers 4
+    """
+    from tfcr.serving import Limits, Settings, name_folders
+    from tfcr.serving import serve as run
+    from tfcr.serving.settings import token_for
+    from tfcr.system.hardware import size_in_bytes
+
+    limits = Limits(size_in_bytes(max_body, "--max-body "), max_batch, max_text, queue, timeout)
+    settings = Settings(
+        folders=name_folders(models),
+        host=host,
+        port=port,
+        token=token_for(token, host),
+        hosts=tuple(allow_host or ()),
+        limits=limits,
+        workers=workers,
+    )
+    if_stopped("requests that were accepted have been answered")
+    run(settings, _tell)
+
+
+def _tell(settings: "Settings") -> None:
+    """Say where the server is, in lines that a person can click and a program can read."""
+    note(f"serving {', '.join(settings.folders)} at {settings.address}")
+    if settings.token is not None:
+        note(f"open in a browser: {settings.link}")
+    if not settings.is_local:
+        note("texts and token travel in the clear: put a proxy with TLS before it (docs/serving.md)")

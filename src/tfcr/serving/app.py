@@ -1,0 +1,224 @@
+"""The routes: which function answers, and what OpenAPI says of it."""
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from tfcr.errors import TfcrError, in_one_line
+from tfcr.serving import answers
+from tfcr.serving.guard import Guard
+from tfcr.serving.metrics import CONTENT_TYPE, Metrics
+from tfcr.serving.models import MOST_WORDS, Models, ServedModel
+from tfcr.serving.openapi import ANSWERS, describe_interface, request_body
+from tfcr.serving.pages import PAGES, Page
+from tfcr.serving.problems import RequestError, internal_error, one_of, to_json
+from tfcr.serving.settings import Settings
+from tfcr.serving.shapes import ExplainRequest, PredictRequest, parse
+from tfcr.serving.work import SMALL_BODY, Work
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at the models' folders."""
+HTML = "text/html; charset=utf-8"
+
+ModelName = Annotated[str | None, Query(description="The name of a model; needed if several are served.")]
+
+logger = logging.getLogger("tfcr")
+
+
+class Service:
+    """What the routes share."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.models = Models(settings.folders)
+        self.work = Work(settings.limits.timeout, settings.workers)
+        self.metrics = Metrics(settings.metrics)
+
+    async def answer(
+        self, request: Request, function: Callable[[bytes], tuple[bytes, int]], *, quick: bool
+    ) -> Response:
+        """Answer a request with a body: at once if it is small, or else on another thread."""
+        body: bytes = request.scope["tfcr.body"]
+        if quick and len(body) <= SMALL_BODY:
+            found, n_texts = function(body)
+        else:
+            found, n_texts = await self.work.run(function, body)
+        self.metrics.add("texts", n_texts)
+        return Response(found, media_type="application/json")
+
+    def served(self, in_address: str | None, in_body: str | None = None) -> ServedModel:
+        """Return the model that a request names, in its address or its body."""
+        if in_address is not None and in_body is not None and in_address != in_body:
+            raise RequestError(422, f"found two models: {in_address[:80]} and {in_body[:80]}", "one of them")
+        return self.models.get(in_address if in_address is not None else in_body)
+
+    def predict(self, name: str | None, body: bytes) -> tuple[bytes, int]:
+        """Return the answer to ``POST /predict``, and the number of texts."""
+        asked = parse(PredictRequest, body, self.settings.limits)
+        texts = asked.given()
+        found = answers.predict(
+            self.served(name, asked.field("model")),
+            texts,
+            probabilities=asked.probabilities,
+            threads=self.work.threads_for(len(body)),
+        )
+        return to_json(found), len(texts)
+
+    def explain(self, name: str | None, deadline: float, body: bytes) -> tuple[bytes, int]:
+        """Return the answer to ``POST /explain``, and the number of texts."""
+        asked = parse(ExplainRequest, body, self.settings.limits)
+        wanted = answers.Wanted(asked.field("label"), asked.field("without"), asked.top)
+        texts = asked.given()
+        return to_json(answers.explain(self.served(name, asked.field("model")), texts, wanted, deadline)), len(texts)
+
+    async def look_around(self) -> None:
+        """Load models that have been replaced, for as long as the server runs.
+
+        A worker whose supervisor was killed ends as if by SIGTERM: nobody would stop it.
+        """
+        supervisor = multiprocessing.parent_process() if self.settings.workers > 1 else None
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            if supervisor is not None and os.getppid() != supervisor.pid:
+                signal.raise_signal(signal.SIGTERM)
+                return
+            for name in self.models.changed():
+                # not on a thread of `work`: requests need those
+                await asyncio.to_thread(self.models.renew, name)
+
+    @asynccontextmanager
+    async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+        """Look for new models while the server runs, and say at the end what became of its requests."""
+        looking = asyncio.create_task(self.look_around())
+        yield
+        looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await looking
+        self.work.close()
+        accepted, answered = self.metrics.get("accepted"), self.metrics.get("answered")
+        logger.warning("stopped: %d requests accepted, %d of them answered", accepted, answered)
+
+
+def make_app(settings: Settings) -> Guard:
+    """Return the application, with its guard around it; the models are loaded now."""
+    service = Service(settings)
+    models = service.models
+    app = FastAPI(
+        title="tfcr",
+        version=version("tfcr"),
+        description="Classifies texts, and explains why.",
+        docs_url=None,  # they would load scripts from elsewhere
+        redoc_url=None,
+        lifespan=service.lifespan,
+        redirect_slashes=False,
+    )
+    names = list(models.current)
+
+    @app.post("/predict", responses=ANSWERS["/predict"], openapi_extra=request_body(PredictRequest))
+    async def predict(request: Request, model: ModelName = None) -> Response:
+        """Classify one text or a batch."""
+        _check_query(request, "model")
+        return await service.answer(request, lambda body: service.predict(model, body), quick=True)
+
+    @app.post("/explain", responses=ANSWERS["/explain"], openapi_extra=request_body(ExplainRequest))
+    async def explain(request: Request, model: ModelName = None) -> Response:
+        """Tell what each word of a text adds to the score of a class; baseline and contributions sum to the score."""
+        _check_query(request, "model")
+        deadline = service.work.deadline()
+        return await service.answer(request, lambda body: service.explain(model, deadline, body), quick=False)
+
+    @app.get("/model", responses=ANSWERS["/model"])
+    async def describe(request: Request, model: ModelName = None) -> Response:
+        """Describe the models: hash, classes, how they scored when they were measured."""
+        _check_query(request, "model")
+        found = answers.describe(models, names if model is None else [models.get(model).name])
+        return Response(to_json(found), media_type="application/json")
+
+    @app.get("/words", responses=ANSWERS["/words"])
+    async def words(
+        request: Request,
+        model: ModelName = None,
+        label: Annotated[str | None, Query(description="Only this class.")] = None,
+        top: Annotated[int, Query(ge=1, le=MOST_WORDS, description="How many words of each class.")] = 20,
+    ) -> Response:
+        """List the words that raise the score of each class most."""
+        _check_query(request, "model", "label", "top")
+        served = service.served(model)
+        found = await service.work.run(lambda: to_json(answers.words(served, top, label)))
+        return Response(found, media_type="application/json")
+
+    @app.get("/health", responses=ANSWERS["/health"])
+    async def health(request: Request) -> Response:
+        """Say that the server answers, and with which models."""
+        _check_query(request)
+        return Response(to_json(answers.health(models)), media_type="application/json")
+
+    @app.get("/metrics", responses=ANSWERS["/metrics"])
+    async def metrics(request: Request) -> Response:
+        """Count requests, texts and seconds, for Prometheus."""
+        _check_query(request)
+        hashes = {name: served.hash for name, served in models.current.items()}
+        return Response(service.metrics.text(hashes, models.replaced), headers={"content-type": CONTENT_TYPE})
+
+    def show(make: Callable[[Models, dict[str, Any], str], Page]) -> Callable[[Request], Response]:
+        def shown(request: Request) -> Response:
+            found = make(models, app.openapi(), settings.address)
+            headers = {"content-type": HTML, "content-security-policy": found.policy()}
+            return Response(found.html(), headers=headers)
+
+        return shown
+
+    for path, make in PAGES.items():
+        app.get(path, include_in_schema=False)(show(make))
+    describe_interface(app, settings.limits, names)
+    _answer_problems(app)
+    return Guard(app, settings, service.metrics)
+
+
+def _check_query(request: Request, *known: str) -> None:
+    """Refuse parameters that are not known, or given twice: a misspelt one would be ignored."""
+    if not request.scope["query_string"]:
+        return
+    given = [name for name, _ in request.query_params.multi_items()]
+    for name in given:
+        if name not in known or given.count(name) > 1:
+            what = "an unknown parameter" if name not in known else "twice the parameter"
+            raise RequestError(422, f"found {what} {name[:80]!r}", one_of(known) if known else "none")
+
+
+def _answer_problems(app: FastAPI) -> None:
+    """Answer what is wrong with a request in one form."""
+
+    async def wrong_request(request: Request, error: Exception) -> Response:
+        found = error if isinstance(error, RequestError) else _problem(app, request, error)
+        return Response(found.body, found.status, found.headers, "application/json")
+
+    for kind in (TfcrError, HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(kind, wrong_request)
+
+
+def _problem(app: FastAPI, request: Request, error: Exception) -> RequestError:
+    """Return an error of others as ours."""
+    match error:
+        case RequestValidationError():
+            first = error.errors()[0]
+            return RequestError(422, f"{first['loc'][-1]}: {first['msg']}", "what GET /docs says of this parameter")
+        case HTTPException(status_code=405):
+            allowed = (error.headers or {}).get("Allow", "")
+            return RequestError(405, f"found {request.method} {request.url.path[:80]}", allowed, error.headers)
+        case HTTPException():
+            known = [*app.openapi()["paths"], *PAGES, "/openapi.json"]
+            return RequestError(error.status_code, f"found nothing at {request.url.path[:80]!r}", one_of(known))
+        case TfcrError():
+            return RequestError(422, in_one_line(error), "what GET /docs says of this request")
+    return internal_error()

@@ -1,0 +1,300 @@
+"""The door: who may ask, how much, and how many at once. No text gets past it into a log.
+
+Checks stand in the order in which they refuse: Host, Origin, token, room in the queue, size and time of the body.
+A body that is refused is still read to its end, as far as it is reasonable, and thrown away: a client that is sending
+reads no answer before.
+"""
+
+import asyncio
+import hmac
+import ipaddress
+import logging
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tfcr.serving.metrics import Metrics
+from tfcr.serving.problems import RETRY, RequestError, internal_error
+from tfcr.serving.settings import Settings
+
+WITH_BODY = frozenset({"/predict", "/explain"})
+"""Paths whose requests have a body, and go through the queue."""
+OPEN = frozenset({"/health"})
+"""Paths that need no token: for load balancers."""
+MOST_DISCARDED = 1 << 27
+"""Bytes of a refused body that are read and thrown away."""
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "x-frame-options": "DENY",
+    "cache-control": "no-store",
+}
+"""What every answer tells browsers."""
+POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+"""Content security policy of answers that bring none of their own."""
+HUNG_UP = 499
+JSON = "application/json"
+
+logger = logging.getLogger("tfcr")
+
+
+class HungUpError(Exception):
+    """The client has gone before its request was complete."""
+
+
+class Guard:
+    """Stands around the application."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self.app = app
+        self.limits = settings.limits
+        self.metrics = metrics
+        self.hosts = settings.allowed_hosts
+        self.takes_addresses = not settings.is_local
+        self.bearer = None if settings.token is None else f"Bearer {settings.token}".encode()
+        self.token = None if settings.token is None else settings.token.encode()
+        self.use_port(settings.port)
+        # not the token itself: whoever reads the cookie cannot make it a header
+        self.cookie = "" if self.token is None else hmac.new(self.token, b"cookie", sha256).hexdigest()
+        self.waiting = 0
+
+    def use_port(self, port: int) -> None:
+        """Name the cookie by the port: browsers share cookies between the ports of a machine."""
+        self.cookie_name = f"tfcr-{port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        began, answer = time.perf_counter(), _Answer(send)
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        try:
+            await self._admit(scope, headers, receive, answer)
+        except RequestError as problem:
+            await answer.refuse(problem)
+        except HungUpError:
+            pass
+        except Exception as error:
+            _log(error)
+            await answer.refuse(internal_error())
+        self.metrics.count(scope["path"], answer.status or HUNG_UP, time.perf_counter() - began)
+
+    async def _admit(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, answer: "_Answer") -> None:
+        has_body = scope["method"] == "POST" and scope["path"] in WITH_BODY
+        try:
+            self._check_host(headers)
+            _check_origin(headers)
+            if self.token is not None and scope["path"] not in OPEN:
+                if scope["method"] == "GET" and b"token=" in scope["query_string"]:
+                    await answer.redirect(*self._entrance(scope))
+                    return
+                self._check_token(headers)
+            if has_body:
+                self._check_body(headers)
+        except RequestError:
+            if has_body:
+                await self._discard(headers, receive, 0)
+            raise
+        if not has_body:
+            await self.app(scope, receive, answer.send)
+            return
+        self.waiting += 1
+        self.metrics.add("accepted")
+        self.metrics.add("waiting")
+        try:
+            scope["tfcr.body"] = await self._read(headers, receive)
+            await self.app(scope, receive, answer.send)
+        finally:
+            self.waiting -= 1
+            self.metrics.add("waiting", -1)
+            if answer.is_complete:
+                self.metrics.add("answered")
+
+    # who may ask ---------------------------------------------------------------------------------------------------
+
+    def _check_host(self, headers: dict[bytes, bytes]) -> None:
+        """Refuse names that are not ours: a page elsewhere may have had its name led to this address."""
+        host = host_name(headers.get(b"host", b"").decode("latin-1"))
+        if host not in self.hosts and not (self.takes_addresses and _is_address(host)):
+            known = ", ".join(sorted(self.hosts))
+            raise RequestError(
+                421, f"found the Host {host[:80]!r}", f"one of {known}; tfcr serve --allow-host adds others"
+            )
+
+    def _check_token(self, headers: dict[bytes, bytes]) -> None:
+        given = headers.get(b"authorization", b"")
+        if self.bearer is not None and hmac.compare_digest(given, self.bearer):
+            return
+        if hmac.compare_digest(_cookie(headers, self.cookie_name).encode(), self.cookie.encode()):
+            return
+        found = "no token" if not given else "a wrong token"
+        expected = "the header Authorization: Bearer TOKEN, or in a browser the link that was printed at the start"
+        raise RequestError(401, f"found {found}", expected, {"www-authenticate": "Bearer"})
+
+    def _entrance(self, scope: Scope) -> tuple[str, str]:
+        """Return the page that the printed link leads to, without the token, and the cookie that takes its place."""
+        query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=20)
+        given = query.pop("token", [""])[-1].encode()
+        if not hmac.compare_digest(given, self.token or b""):
+            raise RequestError(401, "found a wrong token in the link", "the link that was printed at the start")
+        rest = urlencode(query, doseq=True)
+        secure = "; Secure" if scope["scheme"] == "https" else ""
+        # never to another host: //elsewhere is one
+        place = quote("/" + scope["path"].lstrip("/\\")) + (f"?{rest}" if rest else "")
+        return place, f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/{secure}"
+
+    # how much, and how many at once --------------------------------------------------------------------------------
+
+    def _check_body(self, headers: dict[bytes, bytes]) -> None:
+        kind = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
+        if kind != JSON:
+            raise RequestError(415, f"found the content type {kind[:80]!r}", JSON)
+        if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+            raise RequestError(415, "found a compressed body", "a body that is not compressed")
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit():
+            raise RequestError(400, "found a Content-Length that is no number", "the number of bytes of the body")
+        if int(length) > self.limits.max_body:
+            raise self._too_large(int(length))
+        if self.waiting >= self.limits.queue:
+            raise RequestError(
+                503, f"the queue is full: {self.waiting} requests are being answered", "to try again later", RETRY
+            )
+
+    def _too_large(self, size: int) -> RequestError:
+        return RequestError(
+            413, f"found a body of {size:,} bytes or more", f"at most {self.limits.max_body:,}: send several requests"
+        )
+
+    async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self.limits.timeout):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise HungUpError
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > self.limits.max_body:
+                        break
+                    if not message.get("more_body"):
+                        return parts[0] if len(parts) == 1 else b"".join(parts)
+        except TimeoutError:
+            raise RequestError(
+                408,
+                f"the body was not complete after {self.limits.timeout:g} s",
+                "all of it within that time",
+                {"connection": "close"},
+            ) from None
+        parts.clear()
+        await self._discard(headers, receive, size)
+        raise self._too_large(size)
+
+    async def _discard(self, headers: dict[bytes, bytes], receive: Receive, size: int) -> None:
+        """Read the rest of a body and throw it away, unless the client waits to be told to send it."""
+        if not size and b"100-continue" in headers.get(b"expect", b"").lower():
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.timeout):
+                while size <= MOST_DISCARDED:
+                    message = await receive()
+                    size += len(message.get("body", b""))
+                    if message["type"] == "http.disconnect" or not message.get("more_body"):
+                        return
+
+
+class _Answer:
+    """Passes an answer on, with the headers that every answer has, and notices how far it has got."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+        self.is_complete = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message = {**message, "headers": _with_defaults(message.get("headers", ()))}
+        await self._send(message)
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            self.is_complete = True
+
+    async def refuse(self, problem: RequestError) -> None:
+        if not self.status:  # otherwise it is too late: a part of another answer has been sent
+            await self._send_all(problem.status, {"content-type": JSON, **problem.headers}, problem.body)
+
+    async def redirect(self, place: str, cookie: str) -> None:
+        await self._send_all(303, {"location": place, "set-cookie": cookie}, b"")
+
+    async def _send_all(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        named = {**headers, "content-length": str(len(body))}
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in named.items()]
+        await self.send({"type": "http.response.start", "status": status, "headers": raw})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+_DEFAULTS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+_POLICY = (b"content-security-policy", POLICY.encode())
+
+
+def _with_defaults(headers: Any) -> list[tuple[bytes, bytes]]:
+    found = [*headers, *_DEFAULTS]
+    return found if any(name == _POLICY[0] for name, _ in headers) else [*found, _POLICY]
+
+
+def _check_origin(headers: Mapping[bytes, bytes]) -> None:
+    """Refuse requests of pages from elsewhere; programs send no Origin."""
+    origin = headers.get(b"origin")
+    if origin is None:
+        return
+    with suppress(ValueError):
+        if urlsplit(origin.decode("latin-1")).netloc.lower() == headers.get(b"host", b"").decode("latin-1").lower():
+            return
+    raise RequestError(
+        403, f"found the Origin {origin[:80].decode('latin-1')!r}", "a page of this server, or no browser"
+    )
+
+
+def host_name(host: str) -> str:
+    """Return a Host header without its port, in lower case.
+
+    >>> host_name("LocalHost:8765"), host_name("[::1]:80"), host_name("")
+    ('localhost', '[::1]', '')
+    """
+    name, _, port = host.rpartition(":")
+    return (name if name and port.isdecimal() else host).lower()
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _cookie(headers: Mapping[bytes, bytes], name: str) -> str:
+    try:
+        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(name)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+def _log(error: Exception) -> None:
+    """Log where an error arose, and not what it says: that may quote a text."""
+    places = traceback.extract_tb(error.__traceback__)[-3:]
+    where = ", ".join(f"{Path(place.filename).name}:{place.lineno}" for place in places)
+    logger.error("%s at %s", type(error).__name__, where)
