@@ -2,6 +2,7 @@
 
 import math
 import re
+from time import process_time
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tfcr.decision import (
     class_position,
     class_scores,
     confusion_matrix,
+    cost_matrix,
     logits,
     macro_f1,
     macro_f1_of_labels,
@@ -147,3 +149,17 @@ def test_macro_f1_of_labels_is_scikit_learns() -> None:
     assert macro_f1_of_labels(labels, predicted) == pytest.approx(expected)
     # a class that is predicted only has no F1 of its own
     assert macro_f1_of_labels(np.array(["a", "a"]), np.array(["a", "x"])) == pytest.approx(2 / 3)
+
+
+def test_costs_of_all_pairs_of_many_classes_take_no_time() -> None:
+    classes = np.array([f"class {number:03}" for number in range(300)])
+    pairs = {(str(true), str(assigned)): 2.0 for true in classes for assigned in classes}
+    start = process_time()
+    assert (cost_matrix(pairs, classes) == 2).all()
+    assert process_time() - start < 2
+
+
+def test_scores_of_many_classes_need_no_matrix() -> None:
+    labels = np.arange(100_000)
+    assert macro_f1_of_labels(labels, labels) == 1  # a matrix would take 80 GB
+    assert macro_f1_of_labels(labels, np.roll(labels, 1)) == 0

@@ -278,7 +278,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         tables = _as_sequence(embeddings)
         counts, kept = count_classes(documents.only_words(), labels, sample_weight, self.min_count)
-        self._check_choices(labels, counts.classes)
+        self.check_choices(labels, counts.classes)
         if self.embeddings == AUTO:  # the vectors of a whole corpus may know no word of a small part of it
             tables = [table for table in tables if table.coverage(kept).words]
         documents = documents.over_words(counts.occurs(self.min_count))
@@ -437,7 +437,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _check_choices(self, labels: AnyLabels, classes: Labels) -> None:
+    def check_choices(self, labels: AnyLabels, classes: Labels) -> None:
         """Raise InputError for a precision or costs that these labels cannot have, before any long work."""
         for name in ("precision", "costs"):
             if isinstance(labels, LabelSets) and getattr(self, name) is not None:

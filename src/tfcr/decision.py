@@ -9,6 +9,7 @@ has an output and a threshold of its own, and every class whose score is above i
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -250,6 +251,8 @@ class Decision:
     @property
     def limits(self) -> NDArray[np.float64]:
         """The score above which each class is assigned, if documents have several; (n_classes,)."""
+        if self.rule == "probability" and self.calibration is not None:  # where the probability is one half
+            return -self.calibration.offsets / self.calibration.scale
         return np.zeros(len(self.classes)) if self.thresholds is None else self.thresholds
 
     def margins(self, scores: Scores) -> Scores:
@@ -339,8 +342,9 @@ def cost_matrix(costs: Mapping[tuple[Any, Any], float], classes: Labels) -> NDAr
            [0.5, 0. ]])
     """
     matrix = 1 - np.eye(len(classes))
+    place = cache(lambda label: label_position(classes, label))  # a file may list all pairs of many classes
     for (true, assigned), cost in costs.items():
-        matrix[label_position(classes, true), label_position(classes, assigned)] = cost
+        matrix[place(true), place(assigned)] = cost
     return matrix
 
 
@@ -388,7 +392,9 @@ def hits_of_labels(labels: AnyLabels, predicted: AnyLabels) -> ClassHits:
     if isinstance(labels, LabelSets) and isinstance(predicted, LabelSets):
         return hits_of_members(labels.members, predicted.members)
     classes, numbers = np.unique(np.concatenate([labels, predicted]), return_inverse=True)
-    return _hits(confusion_matrix(numbers[: len(labels)], numbers[len(labels) :], len(classes)))
+    true, assigned = numbers[: len(labels)], numbers[len(labels) :]
+    counted = true[true == assigned], true, assigned  # without the matrix, which is large if there are many classes
+    return ClassHits(*(np.bincount(some, minlength=len(classes)) for some in counted))
 
 
 def _hits(confusion: Confusion) -> ClassHits:

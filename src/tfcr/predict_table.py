@@ -253,11 +253,15 @@ class Summary:
 
 
 def free_names(taken: Sequence[str], added: Sequence[str] = ADDED) -> list[str]:
-    """Return names for the added columns that the table does not have yet."""
-    return [_free_name(name, taken) for name in added]
+    """Return names for the added columns that the table does not have yet, and no two of which are the same.
 
-
-def _free_name(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+    >>> free_names(["text", "probability_a"], ["predicted", "probability_a", "probability_a_"])
+    ['predicted', 'probability_a__', 'probability_a_']
+    """
+    found: list[str] = []
+    for name in added:
+        free = name
+        while free in taken or free in found or (free in added and free != name):
+            free += "_"
+        found.append(free)
+    return found

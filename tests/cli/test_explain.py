@@ -3,12 +3,13 @@
 import html
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.cli.runner import Run
-from tfcr.cli.explain import marked_words
+from tfcr.cli.explain import marked_words, print_explanation
 from tfcr.trained.model import TrainedModel
 
 
@@ -48,7 +49,8 @@ def test_rows_of_a_file(run: Run, model: Path, tmp_path: Path) -> None:
     new.write_text("id,text\n" + "".join(f"{n},w{n % 3}_1\n" for n in range(30)) + "x,\n")
     result = run("explain", model, "--file", new)
     assert result.out.count("\nrow ") + 1 == 20
-    assert "new.csv has 31 rows; --rows 1-31 explains them all" in result.err
+    assert "these are the first rows of" in result.err
+    assert "new.csv; --rows 21-31 explains others" in result.err
     lines = run("explain", model, "--file", new, "--rows", "2,30-31", "--json").out.splitlines()
     assert [json.loads(line)["row"] for line in lines] == [2, 30]
     assert json.loads(lines[0])["words"] == json.loads(run("explain", model, "w1_1", "--json").out)["words"]
@@ -106,3 +108,10 @@ def test_a_terminal_shows_words_marked(model: Path) -> None:
     assert {word: "bold" in styles[word] for word in signs if word in styles} == {
         word: sign for word, sign in signs.items() if word in styles
     }
+
+
+def test_terms_of_one_spelling_are_shown_apart(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = TrainedModel.load(model).explain("w0_1 w0_2")
+    again = replace(found.words[0], contributions=found.words[0].contributions / 2)
+    print_explanation(replace(found, words=(*found.words, again)), 1)
+    assert "(2 more words)" in capsys.readouterr().out

@@ -285,3 +285,18 @@ def test_a_damaged_journal_or_part_is_not_trusted(
         journal.write_bytes(b"".join(lines[:2]) + damage + b"".join(lines[2:]))
     assert run("predict", model, data, "-o", out, "--resume").status == 0
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+def test_nothing_is_resumed_with_other_costs_in_the_same_file(
+    run: Run, copied: Path, tmp_path: Path, kill_after: Callable[[int], None]
+) -> None:
+    data, out, costs = write_rows(tmp_path / "data.csv"), tmp_path / "out.csv", tmp_path / "costs.csv"
+    costs.write_text("class 0,class 1,5\n")
+    kill_after(2)
+    with pytest.raises(StoppedError):
+        run("predict", copied, data, "-o", out, "--costs", costs)
+    costs.write_text("class 0,class 1,50\n")
+    result = run("predict", copied, data, "-o", out, "--costs", costs, "--resume")
+    assert "found another set of options than that of the run" in result.err
+    costs.write_text("class 0,class 1,5.0\n")
+    assert run("predict", copied, data, "-o", out, "--costs", costs, "--resume").status == 0

@@ -112,3 +112,13 @@ def test_bad_calls(
     assert result.status == 2
     assert message in result.err
     assert not list(tmp_path.iterdir())
+
+
+def test_numbers_as_labels_get_their_scores_from_a_file_of_text(run: Run, tmp_path: Path) -> None:
+    rows = [(f"{'good' if number % 2 else 'bad'} w{number % 7}", number % 2) for number in range(60)]
+    data, other = tmp_path / "data.jsonl", tmp_path / "other.jsonl"
+    data.write_text("".join(f'{{"text": "{text}", "queue": {label}}}\n' for text, label in rows))
+    other.write_text("".join(f'{{"text": "{text} new", "queue": "{label}"}}\n' for text, label in rows))
+    model = trained(run, data, tmp_path / "model", "--no-cv")
+    assert run("report", model, other, "-o", tmp_path / "report.html").status == 0
+    assert "interval of F1 0 30 1.000 1.000 1.000" in shown(tmp_path / "report.html")

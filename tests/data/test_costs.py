@@ -32,6 +32,8 @@ def test_a_file_of_three_columns(name: str, content: bytes, tmp_path: Path) -> N
             "row 2: found ['ham', 'spam', 'much']; expected a true label, an assigned one",
         ),
         (b"spam,ham,1\nham,spam,-1\n", "row 2: found ['ham', 'spam', '-1']"),
+        (b"spam,ham,-1\nham,spam,1\n", "row 1: found ['spam', 'ham', '-1']"),
+        (b"spam,ham,1O\nham,spam,1\n", "row 1: found ['spam', 'ham', '1O']"),
         (b"spam,ham,1\nham,spam,nan\n", "row 2: found ['ham', 'spam', 'nan']"),
         (b"spam,ham,1\n,spam,1\n", "row 2: found"),
         (b"spam,ham,1\nspam,ham,2\n", "row 2: 'spam' taken for 'ham' had another cost before; give it once"),

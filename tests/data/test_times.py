@@ -39,6 +39,8 @@ NO_TIMES: dict[str, tuple[list[Any], str]] = {
     "an empty cell": (["2019", None, "2020"], "found None in the column 'when', row 2"),
     "not a number": (["2019", "nan"], "found 'nan' in the column 'when', row 2"),
     "both kinds": (["2019", "2020", "2024-05-31"], "found '2024-05-31' in the column 'when', row 3"),
+    "a long number": (["2019", "9" * 400], "found '999.* in the column 'when', row 2"),
+    "before all times": (["2024-05-31", "0001-01-01T00:00:00+14:00"], "found '0001.* in the column 'when', row 2"),
     "flags": ([True, False], "found True in the column 'when', row 1"),
     "lists": ([[1], [2]], "found .* in the column 'when', row 1"),
 }

@@ -82,8 +82,7 @@ def test_a_class_that_the_model_does_not_know_pulls_nowhere() -> None:
     [mistake] = confident_mistakes(result)
     told = trained.explain(rest.texts[0]).contributions()
     assert mistake.towards_predicted[0].adds == pytest.approx(next(iter(told.values())))
-    [error] = label_errors(result)
-    assert (error.label, np.isfinite(error.odds)) == ("new", True)
+    assert label_errors(result) == []
 
 
 def test_doubt_needs_odds() -> None:
@@ -104,3 +103,10 @@ def test_several_labels_have_near_duplicates_only() -> None:
     assert (found.pairs, found.mistakes, found.label_errors) == ((), (), ())
     [group] = found.duplicates.contradictory
     assert group.documents == (0, 1)
+
+
+def test_only_classes_that_were_trained_on_have_label_errors() -> None:
+    labels, predicted = np.array(["a", "b", "new"]), np.array(["b", "b", "b"])
+    chances = np.array([[0.01, 0.99, 0.0], [0.1, 0.9, 0.0], [0.01, 0.99, 0.0]])
+    result = Evaluation(labels, predicted, np.array(["a", "b", "new"]), chances, np.zeros(3, np.int64), (0.3,))
+    assert [error.document for error in label_errors(result)] == [0]

@@ -129,6 +129,26 @@ def test_damaged_figures_are_refused(name: str, trained: tuple[Corpus, TrainedMo
         Figures.from_json([known])
 
 
+LISTS = ("decided", "right", "probabilities")
+UNUSABLE: dict[str, dict[str, Any]] = {
+    "no intervals": {"intervals": {}},
+    "no bins": {"calibration": {}},
+    "one bin": {"calibration": {"sizes": [1], "confidences": [1], "right": [1]}},
+    "no curve": {"decided": {"right": [1]}},
+    "an empty curve": {"decided": {name: [] for name in LISTS}},
+    "lists of different lengths": {"decided": dict(zip(LISTS, ([1], [1, 1], [1]), strict=True))},
+    "a huge score": {"accuracy": 1e308},
+    "a huge count": {"confusion": [[10**400, 0, 0], [0, 1, 0], [0, 0, 1]]},
+}
+"""What reports could not be made of."""
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_figures_that_no_report_can_show_are_refused(what: str, trained: tuple[Corpus, TrainedModel]) -> None:
+    with pytest.raises(ModelError, match="the figures of the model are damaged"):
+        Figures.from_json({**(trained[1].measured() or {}), **UNUSABLE[what]})
+
+
 def test_figures_of_random_sets_are_finite() -> None:
     sets = random_sets(np.random.default_rng(0), 40, 4)
     result = Evaluation(sets, sets, sets.classes, np.full((40, 4), 0.5), np.zeros(40, np.int64), (1.0,))

@@ -54,3 +54,9 @@ def test_what_a_split_by_time_says() -> None:
     assert split.as_json()["newest"] == {"documents": 1, "from": "2024-01-05", "to": "2024-01-05"}
     with pytest.raises(InputError, match="found one class in the 4 older documents, 'x' with 4"):
         split_by_time(Corpus(list("abcde"), ["y", "x", "x", "x", "x"], times=times))
+
+
+def test_documents_keep_their_numbers_if_a_class_is_left_out() -> None:
+    corpus = Corpus(list("abcde"), ["x", "lonely", "y", "x", "y"])
+    assert plan_folds(corpus, 2).corpus.rows == [1, 3, 4, 5]
+    assert plan_folds(Corpus(list("ab") * 2, ["x", "y"] * 2), 2).corpus.rows == []

@@ -17,10 +17,12 @@ from tfcr.errors import CorpusWarning, InputError
 from tfcr.evaluation import (
     FoldPlan,
     compare,
+    compare_on_newest,
     cross_validate,
     evaluate,
     plan_folds,
     prepare,
+    split_by_time,
     train_and_measure,
     validation,
 )
@@ -234,3 +236,23 @@ def test_comparing_word2vec_of_other_texts(corpus: Corpus) -> None:
     }
     results = compare(models, corpus, folds=3)
     assert results["alone"].probabilities.tolist() != results["more"].probabilities.tolist()
+
+
+def test_costs_and_precision_may_name_classes_that_a_part_lacks() -> None:
+    corpus = random_corpus(120)
+    groups = ["all" if label == "class 2" else str(number) for number, label in enumerate(corpus.labels)]
+    corpus = replace(corpus, texts=[*corpus.texts, "once"], labels=[*corpus.labels, "lonely"], groups=[*groups, "x"])
+    costs = {("lonely", "class 0"): 2.0, ("class 2", "class 0"): 3.0}
+    model = TfcrClassifier.from_preset("fast", embeddings=None, parts=("words",), costs=costs)
+    train_and_measure(model, corpus, folds=3)  # lonely is in no fold, and class 2 is in one
+    assert model.costs == costs
+    assert model.model_.decision.costs is not None
+    assert model.model_.decision.costs[3, 0] == 2
+    careful = TfcrClassifier.from_preset(
+        "fast", embeddings=None, parts=("words",), precision={None: 0.1, "class 2": 0.2}
+    )
+    assert cross_validate(careful, plan_folds(corpus, 3).corpus, folds=3).sure is not None
+    old = Corpus(corpus.texts[:120], corpus.labels[:120], times=list(np.argsort(np.argsort(corpus.labels[:120]))))
+    compare_on_newest({"model": model.set_params(costs={("class 2", "class 0"): 3.0})}, old, split_by_time(old, 0.3))
+    with pytest.raises(InputError, match="unknown class 'typo'"):
+        cross_validate(model.set_params(costs={("typo", "class 0"): 3.0}), old, folds=3)

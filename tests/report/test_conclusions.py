@@ -1,5 +1,6 @@
 """Sentences that figures are put into."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -67,3 +68,14 @@ def test_a_falling_curve_promises_nothing() -> None:
     assert what_more_texts_bring([(10, 0.5), (100, 0.71), (200, 0.70)]) == (
         "From 100 to 200 training texts macro-F1 fell by 0.010: as many more texts would help little."
     )
+
+
+def test_macro_f1_is_within_its_interval() -> None:
+    [sentence] = [line for line in conclude(CONFUSING).findings if "macro-F1" in line]
+    score, low, high = (float(number) for number in re.findall(r"\d\.\d{3}", sentence))
+    assert low <= score <= high
+
+
+def test_a_curve_that_does_not_rise_is_said_to_stay() -> None:
+    told = what_more_texts_bring([(100, 0.6), (200, 0.6)])
+    assert told == "From 100 to 200 training texts macro-F1 stayed the same: as many more texts would help little."

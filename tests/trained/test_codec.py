@@ -22,7 +22,7 @@ from tfcr import load as load_estimator
 from tfcr.errors import ModelError, TfcrError
 from tfcr.text.documents import count_terms
 from tfcr.trained import packing, rounding
-from tfcr.trained.codec import read_classes, write_classes
+from tfcr.trained.codec import read_classes, read_decision, write_classes
 from tfcr.trained.format import _digest
 
 CORPUS = random_corpus(60)
@@ -412,3 +412,11 @@ def test_a_file_changed_in_place_is_never_read_out_of_bounds(
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("alive")
+
+
+@pytest.mark.parametrize("more", [{"least_probabilities": [0.5, 0.5]}, {"costs": [[0, 1], [1, 0]]}])
+def test_precision_and_costs_are_of_one_label(more: dict[str, Any]) -> None:
+    stored = {"form": "lists", "thresholds": None, "calibration": None, "rule": "macro-f1"}
+    assert read_decision(np.array(["a", "b"]), "independent", stored).several
+    with pytest.raises(ModelError, match="several labels"):
+        read_decision(np.array(["a", "b"]), "independent", {**stored, **more})

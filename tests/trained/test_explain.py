@@ -1,7 +1,9 @@
 """Explanations: contributions that add up, and where terms stand in the text."""
 
+import re
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,9 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import plain_classifier, random_corpus, random_vectors
+from tests.several import several_corpus
 from tfcr import TfcrClassifier, load
+from tfcr.data import Corpus
+from tfcr.decision import RULES
 from tfcr.errors import InputError
 from tfcr.features.blocks import BLOCKS
+from tfcr.text.terms import find_terms
+from tfcr.trained import explain
 
 
 @pytest.mark.parametrize("parts", [["words", "vectors"], ["bigrams"], ["words", "bigrams", "vectors"]])
@@ -137,3 +144,59 @@ def test_two_classes_are_explained_by_both_signs() -> None:
     assert told.scores[0] == -told.scores[1]
     assert told.label == model.predict(["w0_1 w0_2"])[0]
     assert told.sure
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_probability_follows_from_the_scores_as_the_explanation_and_the_card_tell(
+    n_classes: int, tmp_path: Path
+) -> None:
+    corpus = random_corpus(150, n_classes=n_classes)
+    model = TfcrClassifier.from_preset("fast", embeddings=None, random_state=0).fit(corpus.texts, corpus.labels)
+    found = model.explain(corpus.texts[0])
+    scale = float(found.how()[0].split("calibrated: ")[1].split(" ")[0])
+    offsets = model.model_.decision.calibration.offsets  # type: ignore[union-attr]
+    logits = scale * found.scores + offsets
+    log_odds = np.log(found.probabilities) - np.log(found.probabilities[0])
+    np.testing.assert_allclose(logits - logits[0], log_odds, rtol=5e-3, atol=5e-3)
+    model.save(tmp_path / "model")
+    assert f": {scale:.3f} times the score" in (tmp_path / "model" / "README.md").read_text("utf-8")
+
+
+def test_thresholds_are_those_that_labels_are_assigned_by(tmp_path: Path) -> None:
+    texts, labels = several_corpus()
+    for decision in RULES:
+        model = TfcrClassifier.from_preset("fast", embeddings=None, decision=decision, random_state=0)
+        model.fit(texts, labels)
+        for text in texts[:40]:
+            found = model.explain(text)
+            assert found.thresholds is not None
+            assert found.classes[found.scores > found.thresholds].tolist() == found.label
+    model.save(tmp_path / "model")
+    assert "those with a probability above one half" in (tmp_path / "model" / "README.md").read_text("utf-8")
+
+
+def test_what_notebooks_show_styles_nothing_else(corpus: Corpus) -> None:
+    model = TfcrClassifier.from_preset("fast", embeddings=None, parts=("words",)).fit(corpus.texts, corpus.labels)
+    shown = model.explain(corpus.texts[0])._repr_html_()
+    style = shown.partition("<style>")[2].partition("</style>")[0]
+    rules = re.sub(r"@media[^{]*|/\*.*?\*/", "", style, flags=re.DOTALL)
+    selectors = [part.strip() for rule in re.findall(r"([^{}]+)\{", rules) for part in rule.split(",")]
+    assert [selector for selector in selectors if selector and ".tfcr" not in selector] == []
+
+
+def test_long_texts_are_explained_one_by_one(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = TfcrClassifier.from_preset("fast", embeddings=None, parts=("words",)).fit(corpus.texts, corpus.labels)
+    texts = [*corpus.texts[:9], "", corpus.texts[9] * 5]
+    expected = model.model_.strongest_terms(texts, 2)
+    held: list[list[str]] = []
+    found = find_terms
+
+    def remembered(some: list[str], *more: Any, **given: Any) -> Any:
+        held.append(some)
+        return found(some, *more, **given)
+
+    monkeypatch.setattr(explain, "find_terms", remembered)
+    monkeypatch.setattr(explain, "AT_ONCE", 3 * 100)
+    assert model.model_.strongest_terms(texts, 2) == expected
+    assert [text for some in held for text in some] == texts
+    assert all(len(some) == 1 or sum(map(len, some)) <= 100 for some in held)

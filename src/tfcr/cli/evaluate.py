@@ -204,13 +204,16 @@ def _cross_validated(
     stages: "Stages",
 ) -> Found:
     from tfcr.embeddings.pretrained import AUTO
-    from tfcr.evaluation import compare, plan_folds, trains_vectors
+    from tfcr.evaluation import compare, for_part, plan_folds, trains_vectors
+    from tfcr.text.class_counts import check_targets
 
     plan = plan_folds(corpus, folds, min_class_size=min_class_size)
     for line in plan.notes:
         note(line)
     if any(model.embeddings != AUTO and trains_vectors(model) for model in models.values()):
         note("word2vec is trained once on the texts of all folds, without their labels")
+    labels = [check_targets(some.labels, len(some)) for some in (corpus, plan.corpus)]
+    models = {name: for_part(model, *labels) for name, model in models.items()}
     results = compare(
         models, plan.corpus, folds=plan.folds, seed=seed, stages=stages, note=note, explain=len(models) == 1
     )

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -138,22 +139,25 @@ def _explained_rows(
     wanted = parse_rows(rows)
     last = max(part.stop for part in wanted) - 1
     number, explained, empty = 0, 0, []
-    for table, columns in reading.pieces([file], model.training):
-        note(table.how)
-        for text in joined_text(table.frame, columns.text):
-            number += 1
-            if number <= last and any(number in part for part in wanted):
-                if text is None:
-                    empty.append(number)
-                    continue
-                explained += 1
-                yield number, model.explain(text)
+    with closing(reading.pieces([file], model.training)) as pieces:
+        for table, columns in pieces:
+            note(table.how)
+            for text in joined_text(table.frame, columns.text):
+                number += 1
+                if number <= last and any(number in part for part in wanted):
+                    if text is None:
+                        empty.append(number)
+                        continue
+                    explained += 1
+                    yield number, model.explain(text)
+            if number > last:  # the rest of a large file is not read
+                break
     if empty:
         note(f"{len(empty)} of these rows have no text, the first is row {empty[0]}")
     if not explained and not empty:
         raise DataError(f"{file} has {number} rows; expected some of --rows {rows}")
     if number > last and rows == FIRST_ROWS:
-        note(f"{file} has {number:,} rows; --rows 1-{number} explains them all")
+        note(f"these are the first rows of {file}; --rows {last + 1}-{min(number, MOST_ROWS)} explains others")
 
 
 def _page(model: str, found: "Iterator[tuple[int | None, Explanation]]") -> tuple[str, int]:
@@ -265,9 +269,9 @@ def print_explanation(explanation: "Explanation", top: int, *, marked: bool = Fa
     n_shown = SHOWN_CLASSES if limits is None else max(SHOWN_CLASSES, min(len(explanation.label), MOST_CLASSES))
     order = (-explanation.margins).argsort()[:n_shown]
     labels = [str(explanation.classes.tolist()[number]) for number in order]
-    shown = sorted(explanation.words, key=lambda word: -abs(word.contributions[order[0]]))[:top]
+    strongest = sorted(explanation.words, key=lambda word: -abs(word.contributions[order[0]]))
+    shown, rest = strongest[:top], strongest[top:]
     shown.sort(key=lambda word: -word.contributions[order[0]])
-    rest = [word for word in explanation.words if word not in shown]
     rows: list[tuple[Any, ...]] = [(word.word, *(float(word.contributions[n]) for n in order)) for word in shown]
     if rest:
         rows.append((f"({len(rest)} more words)", *(float(sum(w.contributions[n] for w in rest)) for n in order)))

@@ -87,7 +87,9 @@ def predict(
     check_extras(classifier, extras)
     job = _Job(classifier, reading, writing, extras, json)
     total, failed = Summary(added_classes(classifier)), []
-    options = {**asdict(reading), **asdict(writing), **asdict(extras), "costs": costs, "json": json}
+    matrix = None if costs is None else classifier.decision.costs  # what the file holds, not its name
+    decided = {"costs": None if matrix is None else matrix.tolist()}
+    options = {**asdict(reading), **asdict(writing), **asdict(extras), **decided, "json": json}
     with (
         run_journal(targets, output, model, options, resume=resume, note=note) as journal,
         progress_bar(hidden=output is None and sys.stdout.isatty()) as stages,  # the rows go there

@@ -113,21 +113,23 @@ def _cross_validated(
     plan = plan_folds(corpus, folds)
     for line in plan.notes:
         note(line)
-    found = compare({path: _untrained(model)}, plan.corpus, folds=plan.folds, stages=stages, note=note, explain=True)
+    found = compare(
+        {path: _untrained(model, plan.corpus)}, plan.corpus, folds=plan.folds, stages=stages, note=note, explain=True
+    )
     return plan.corpus, found[path], f"by {plan.folds}-fold cross-validation"
 
 
 def _learning_curve(model: "TrainedModel", corpus: "Corpus", stages: "Stages") -> list[tuple[int, float]]:
     from tfcr.evaluation import learning_curve
 
-    return learning_curve(_untrained(model), corpus, CURVE, stages=stages)
+    return learning_curve(_untrained(model, corpus), corpus, CURVE, stages=stages)
 
 
-def _untrained(model: "TrainedModel") -> "TfcrClassifier":
+def _untrained(model: "TrainedModel", corpus: "Corpus") -> "TfcrClassifier":
     """Return a classifier with the settings of a model; thresholds for a precision are not needed here."""
-    from sklearn.base import clone
-
     from tfcr.classifier import TfcrClassifier
+    from tfcr.evaluation import for_part
+    from tfcr.text.class_counts import check_targets
 
-    classifier: TfcrClassifier = clone(TfcrClassifier.from_trained(model)).set_params(precision=None)
-    return classifier
+    classifier = TfcrClassifier.from_trained(model).set_params(precision=None)
+    return for_part(classifier, model.classes, check_targets(corpus.labels, len(corpus)))

@@ -43,7 +43,9 @@ def words(
     top: Annotated[int, output_option("--top", metavar="N", help="Number of words per class.", min=1)] = 20,
     plot: Annotated[
         str | None,
-        output_option("--plot", metavar="FILE", help="Draw the words as bars: a .png, .svg or .pdf file."),
+        output_option(
+            "--plot", metavar="FILE", help="Draw the words as bars, 30 per class at most: a .png, .svg or .pdf file."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -18,7 +18,7 @@ def read_costs(path: str | Path) -> dict[tuple[str, str], float]:
     ----------
     path
         A file of any format in READERS with three columns: the true label, the assigned one, and the cost, from 0 on. A
-        first row without a number is a header.
+        first row whose cost has no digit is a header.
     """
     frame = read_table(Path(path), ReadOptions(header=False)).frame
     if frame.width != 3:
@@ -29,7 +29,7 @@ def read_costs(path: str | Path) -> dict[tuple[str, str], float]:
     for number, cells in enumerate(frame.cast(pl.String, strict=False).iter_rows(), start=1):
         true, assigned, written = ((cell or "").strip() for cell in cells)
         cost = _number(written)
-        if cost is None and number == 1:
+        if cost is None and number == 1 and not any(map(str.isdigit, written)):
             continue
         if not true or not assigned or cost is None:
             raise DataError(

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
-from math import isfinite
 from typing import Any
 
 import polars as pl
 
 from tfcr.errors import DataError, shown
+
+LARGEST = 1e30
+"""No clock counts further."""
 
 
 def _number(cell: Any) -> int | float | None:
@@ -17,9 +19,8 @@ def _number(cell: Any) -> int | float | None:
             cell = int(cell) if cell.strip().lstrip("+-").isdecimal() else float(cell)
         except ValueError:
             return None
-    if isinstance(cell, bool) or not isinstance(cell, int | float) or not isfinite(cell):
-        return None
-    return cell
+    is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
+    return cell if is_number and abs(cell) <= LARGEST else None
 
 
 def _moment(cell: Any) -> datetime | None:
@@ -30,7 +31,10 @@ def _moment(cell: Any) -> datetime | None:
         except ValueError:
             return None
     if isinstance(cell, datetime):
-        return cell if cell.tzinfo is None else cell.astimezone(UTC).replace(tzinfo=None)
+        try:
+            return cell if cell.tzinfo is None else cell.astimezone(UTC).replace(tzinfo=None)
+        except OverflowError:  # before the year 1, or after 9999
+            return None
     return datetime(cell.year, cell.month, cell.day) if isinstance(cell, date) else None
 
 

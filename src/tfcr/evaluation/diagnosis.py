@@ -157,8 +157,15 @@ def both_ways(pulls: Pulls, most: int = SHOWN_WORDS) -> tuple[tuple[Word, ...], 
 
 
 def label_errors(result: Evaluation) -> list[LabelError]:
-    """Return the documents whose labels are probably wrong, the most doubtful first."""
-    numbers, suggested, odds = likely_label_errors(result.numbers(result.labels), result.probabilities)
+    """Return the documents whose labels are probably wrong, the most doubtful first.
+
+    A class that the classifier was not trained on, as in the newest part of a corpus, has probability 0, which tells
+    nothing of its documents' labels.
+    """
+    given = result.numbers(result.labels)
+    known = np.flatnonzero(result.probabilities[np.arange(len(given)), given])
+    places, suggested, odds = likely_label_errors(given[known], result.probabilities[known])
+    numbers = known[places]
     labels, likelier = np.asarray(result.labels)[numbers].tolist(), result.classes[suggested].tolist()
     return [LabelError(*row) for row in zip(numbers.tolist(), labels, likelier, odds.tolist(), strict=True)]
 

@@ -6,14 +6,15 @@ every check that a file from elsewhere needs.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from tfcr.decision import BINS, Reliability
 from tfcr.errors import ModelError, shown
 from tfcr.evaluation.scores import (
     ClassScore,
+    DecidedCurve,
     Evaluation,
     Interval,
     bootstrap,
@@ -25,6 +26,10 @@ from tfcr.evaluation.scores import (
 MOST_HARD_ROWS = 100
 MOST_CONFUSION_CLASSES = 1000
 """Classes from which on the confusion matrix is left out: it would take megabytes."""
+ROUNDING = 1e-9
+"""By so much a fraction may be above 1."""
+MOST_COUNTED = 2**53
+"""No corpus has more documents."""
 
 
 @dataclass(frozen=True)
@@ -179,14 +184,14 @@ def _hardest(result: Evaluation, rows: Sequence[int]) -> tuple[HardRow, ...]:
 # reading what others wrote -------------------------------------------------------------------------------------------
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise ValueError(f"found {shown(value)}, expected a number")
+def _fraction(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1 + ROUNDING:
+        raise ValueError(f"found {shown(value)}, expected a number from 0 to 1")
     return float(value)
 
 
 def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_COUNTED:
         raise ValueError(f"found {shown(value)}, expected a whole number")
     return value
 
@@ -212,8 +217,24 @@ def _list_of(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     return listed
 
 
-def _map_of(read: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
-    return lambda values: {str(name): read(value) for name, value in values.items()}
+def _map_of(names: Sequence[str], read: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
+    return lambda values: {name: read(values[name]) for name in names}
+
+
+def _arrays(names: Sequence[str], size: int | None = None) -> Callable[[Any], dict[str, Any]]:
+    """Return how to read lists of one length, that of the first by default, which has something in it."""
+
+    def read(values: Any) -> dict[str, Any]:
+        found = _map_of(names, _list_of(_fraction))(values)
+        lengths = {len(array) for array in found.values()}
+        if lengths != {size or max(*lengths, 1)}:
+            raise ValueError(f"found lists of {sorted(lengths)} numbers, expected as many in each")
+        return found
+
+    return read
+
+
+_points = _arrays(DecidedCurve._fields)
 
 
 def _record(kind: Callable[..., Any], **readers: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -221,48 +242,48 @@ def _record(kind: Callable[..., Any], **readers: Callable[[Any], Any]) -> Callab
 
 
 def _interval(values: Any) -> Interval:
-    low, high = map(_number, values)
+    low, high = map(_fraction, values)
     return Interval(low, high)
 
 
 _majority_score = _record(
     MajorityScore,
     label=_label,
-    macro_f1=_number,
-    std=_number,
-    macro_f1_pooled=_number,
-    micro_f1=_number,
-    accuracy=_number,
+    macro_f1=_fraction,
+    std=_fraction,
+    macro_f1_pooled=_fraction,
+    micro_f1=_fraction,
+    accuracy=_fraction,
 )
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     "documents": _whole,
     "several": _flag,
-    "fold_scores": _list_of(_number),
-    "macro_f1": _number,
-    "std": _number,
-    "macro_f1_pooled": _number,
-    "micro_f1": _number,
-    "accuracy": _number,
-    "intervals": _map_of(_interval),
+    "fold_scores": _list_of(_fraction),
+    "macro_f1": _fraction,
+    "std": _fraction,
+    "macro_f1_pooled": _fraction,
+    "micro_f1": _fraction,
+    "accuracy": _fraction,
+    "intervals": _map_of(("macro_f1_pooled", "micro_f1", "accuracy"), _interval),
     "most_frequent_class": lambda values: None if values is None else _majority_score(values),
     "classes": _list_of(
         _record(
             ClassScore,
             label=_label,
-            precision=_number,
-            recall=_number,
-            f1=_number,
+            precision=_fraction,
+            recall=_fraction,
+            f1=_fraction,
             documents=_whole,
             f1_interval=_interval,
         )
     ),
     "confusion_classes": _list_of(_label),
     "confusion": _list_of(_list_of(_whole)),
-    "calibration_error": _number,
-    "calibration": _map_of(_list_of(_number)),
-    "decided": _map_of(_list_of(_number)),
-    "hardest": _list_of(_record(HardRow, row=_whole, label=_label, predicted=_label, probability=_number)),
-    "unknown_words": _number,
+    "calibration_error": _fraction,
+    "calibration": _arrays(Reliability._fields, BINS),
+    "decided": lambda values: {} if values == {} else _points(values),
+    "hardest": _list_of(_record(HardRow, row=_whole, label=_label, predicted=_label, probability=_fraction)),
+    "unknown_words": _fraction,
 }
 """How each figure is read and checked."""

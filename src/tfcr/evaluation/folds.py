@@ -95,7 +95,8 @@ def _without(corpus: Corpus, labels: set[Any]) -> tuple[Corpus, list[int]]:
     flat = FlatLabels.of(corpus.labels)
     rows = flat.nest([None if label in labels else label for label in flat.labels])
     kept = rows_left(corpus.labels, rows)
-    return replace(corpus, labels=rows).take(kept), kept
+    numbers = corpus.rows or list(range(1, len(corpus) + 1))  # documents keep the numbers that the whole corpus gives
+    return replace(corpus, labels=rows, rows=numbers).take(kept), kept
 
 
 def splits(

@@ -212,11 +212,14 @@ def decided_scores(result: Evaluation) -> list[DecidedScore]:
     """
     if result.sure is None or isinstance(result.labels, LabelSets):
         return []
-    right, predicted = result.labels == result.predicted, np.asarray(result.predicted)
-    chosen = [result.sure, *(result.sure & (predicted == label) for label in result.classes)]
+    n_classes, right = len(result.classes), result.labels == result.predicted
+    predicted = result.numbers(result.predicted)
+    decided = np.bincount(predicted[result.sure], minlength=n_classes)
+    of_these = np.bincount(predicted[result.sure & right], minlength=n_classes)
+    counts = zip([decided.sum(), *decided], [of_these.sum(), *of_these], strict=True)
     return [
-        DecidedScore(label, int(some.sum()), float(right[some].mean()) if some.any() else 0.0)
-        for label, some in zip([None, *result.classes.tolist()], chosen, strict=True)
+        DecidedScore(label, int(size), float(hits / max(size, 1)))
+        for label, (size, hits) in zip([None, *result.classes.tolist()], counts, strict=True)
     ]
 
 

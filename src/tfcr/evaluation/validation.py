@@ -83,6 +83,25 @@ def prepare(model: TfcrClassifier, corpus: Corpus, stages: Stages | None = None,
     return Prepared(documents, labels, embeddings, _needs(model))
 
 
+def for_part(model: TfcrClassifier, whole: AnyLabels, part: AnyLabels) -> TfcrClassifier:
+    """Return an untrained classifier for a part of a corpus, which may lack classes that costs or precision name.
+
+    Raises
+    ------
+    InputError
+        If the whole corpus lacks them.
+    """
+    model.check_choices(whole, classes_of(whole))
+    known = {str(label) for label in classes_of(part).tolist()}
+    found: TfcrClassifier = clone(model)
+    if isinstance(model.precision, Mapping):
+        named = model.precision.items()
+        found.precision = {label: value for label, value in named if label is None or str(label) in known}
+    if model.costs is not None:
+        found.costs = {pair: cost for pair, cost in model.costs.items() if {*map(str, pair)} <= known}
+    return found
+
+
 @contextmanager
 def _warned() -> Iterator[None]:
     """Leave out the warnings that `prepare` has given for the whole corpus."""
@@ -128,7 +147,7 @@ def cross_validate_prepared(
     sure = None if model.precision is None else np.zeros(len(labels), np.bool_)
     tests, predictions, scores = [], [], []
     for number, (train, test) in enumerate(splits(labels, groups, folds, seed)):
-        fitted = clone(model)
+        fitted = for_part(model, labels, labels[train])
         tell = _begin_fit(stages, f"{name}fold {number + 1} of {folds}")
         with _warned():
             rows = prepared.documents.rows(train)
@@ -197,7 +216,7 @@ def learning_curve(
             some = train[taken_fraction(labels[train], fraction)]
             tell = _begin_fit(stages, f"learning curve, {len(some):,} documents")
             with _warned():
-                fitted = clone(model).fit_counted(
+                fitted = for_part(model, check_targets(corpus.labels, len(corpus)), labels[some]).fit_counted(
                     documents.rows(some), labels[some], np.ones(len(some)), prepared.embeddings, tell
                 )
             decision = fitted.model_.decision
@@ -313,8 +332,11 @@ def compare_on_newest(
     expected = [stage for model in models.values() for stage in expected_stages([model], older, 0)]
     stages.expect([*expected, *((FIT, _fit_seconds(model, older)) for model in models.values())])
     results = {}
-    for name, model in models.items():
-        trained = fit_on(model, prepare(model, older, stages, note), stages, f"{name}, the older part").model_
+    every = check_targets(corpus.labels, len(corpus))
+    for name, given in models.items():
+        prepared = prepare(given, older, stages, note)
+        model = for_part(given, every, prepared.labels)
+        trained = fit_on(model, prepared, stages, f"{name}, the older part").model_
         results[name] = evaluate(trained, newest, explain=explain, new_classes=True)
     return results
 
@@ -428,12 +450,14 @@ def train_and_measure(
     MEASURED_FOLDS.check(folds)
     if min_class_size:
         corpus = plan_folds(corpus, 2, min_class_size=min_class_size).corpus
-    check_classes(classes_of(check_targets(corpus.labels, len(corpus))))
+    every = check_targets(corpus.labels, len(corpus))
+    check_classes(classes_of(every))
     plan = plan_folds(corpus, folds) if folds else None
     stages = stages or Stages()
     n_folds = plan.folds if plan else 0
     # thresholds of probability come from folds of their own, in the fit on all documents
-    measured = clone(model).set_params(precision=None)
+    tested = every if plan is None else check_targets(plan.corpus.labels, len(plan.corpus))
+    measured = for_part(model, every, tested).set_params(precision=None)
     stages.expect([*expected_stages([measured], corpus, n_folds), (FIT, _fit_seconds(model, corpus)), (SAVING, 0.3)])
     prepared = prepare(model, corpus, stages, note)
     scores: dict[str, float] = {}
@@ -443,7 +467,7 @@ def train_and_measure(
         part = replace(
             prepared,
             documents=prepared.documents.rows(np.array(plan.kept)),
-            labels=check_targets(plan.corpus.labels, len(plan.corpus)),
+            labels=tested,
         )
         result = cross_validate_prepared(measured, part, plan.corpus.groups, folds=plan.folds, stages=stages)
         scores = {f"macro-F1, mean of {plan.folds} folds": result.macro_f1}

@@ -85,10 +85,10 @@ def _how_right(figures: Figures) -> str:
 def _macro_f1(figures: Figures) -> str:
     low, high = figures.intervals["macro_f1_pooled"]
     trivial = figures.most_frequent_class
-    against = "" if trivial is None else f", against {trivial.macro_f1:.2f} for always the same answer"
-    return (
-        f"Its macro-F1, in which every class counts the same, is {figures.macro_f1:.3f}{against}. With other texts of "
-        f"the same kind it would be between {low:.3f} and {high:.3f} (95 %)."
+    against = "" if trivial is None else f", against {trivial.macro_f1_pooled:.2f} for always the same answer"
+    return (  # of all texts together, as the interval is: the mean of folds may lie outside
+        f"Its macro-F1, in which every class counts the same, is {figures.macro_f1_pooled:.3f}{against}. With "
+        f"other texts of the same kind it would be between {low:.3f} and {high:.3f} (95 %)."
     )
 
 
@@ -163,7 +163,7 @@ def what_more_texts_bring(curve: Sequence[tuple[int, float]]) -> str:
     (size, score), (whole, last) = curve[-2:]
     rise = last - score
     told = "more texts would help" if rise >= RISE else "as many more texts would help little"
-    change = f"rose by {rise:.3f}" if rise > 0 else f"fell by {-rise:.3f}"
+    change = "stayed the same" if abs(rise) < 0.0005 else f"{'rose' if rise > 0 else 'fell'} by {abs(rise):.3f}"
     return f"From {size:,} to {whole:,} training texts macro-F1 {change}: {told}."
 
 

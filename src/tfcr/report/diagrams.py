@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from tfcr.decision import BINS, Reliability, confusion_matrix
 from tfcr.evaluation.scores import DecidedCurve, Evaluation, decided_curve
 from tfcr.report.curves import LOOKS
-from tfcr.report.drawing import saved, under
+from tfcr.report.drawing import saved, shown_name, under
 
 MOST_CLASSES = 25
 """Classes of a confusion matrix; of more, those with most mistakes, and all others together."""
-LONGEST_LABEL = 24
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 """Probabilities that are marked on the curve of decided documents."""
 
@@ -74,13 +73,8 @@ def shown_classes(result: Evaluation, most: int = MOST_CLASSES) -> tuple[list[st
     places[kept] = np.arange(len(kept))
     n_others = len(used) - len(kept)
     matrix = confusion_matrix(places[labels], places[predicted], len(kept) + (n_others > 0))
-    names = [_cut(f"{number + 1} {result.classes[number]}") for number in kept.tolist()]
+    names = [shown_name(f"{number + 1} {result.classes[number]}") for number in kept.tolist()]
     return [*names, *([f"({n_others} others)"] if n_others else [])], matrix
-
-
-def _cut(label: str) -> str:
-    plain = "".join(character if character.isprintable() else "?" for character in label)
-    return plain if len(plain) <= LONGEST_LABEL else f"{plain[: LONGEST_LABEL - 1]}…"
 
 
 def draw_reliability(found: Reliability) -> Picture:

@@ -15,7 +15,8 @@ PICTURE_FORMATS: dict[str, dict[str, Any]] = {
     "svg": {"metadata": {"Date": None, "Creator": None}},
     "pdf": {"metadata": {"CreationDate": None}},
 }
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#777777"
+LONGEST_NAME = 24
+BLUE = "#0072B2"
 
 
 def settings(title: str) -> Any:
@@ -42,3 +43,13 @@ def under(title: str) -> Iterator[None]:
     with mpl.rc_context(settings(title)), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # a script that no installed font has
         yield
+
+
+def shown_name(name: str) -> str:
+    r"""Return a label or a word as a picture shows it: no control characters, which no SVG may hold, and not too long.
+
+    >>> shown_name("red \x1b[31m")
+    'red ?[31m'
+    """
+    plain = "".join(character if character.isprintable() else "?" for character in name[:LONGEST_NAME])
+    return plain if len(name) <= LONGEST_NAME else f"{plain[:-1]}…"

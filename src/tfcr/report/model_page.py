@@ -19,7 +19,7 @@ from matplotlib.figure import Figure as Picture
 from tfcr.data import Corpus
 from tfcr.decision import Reliability
 from tfcr.evaluation import Diagnosis, Evaluation, Figures
-from tfcr.evaluation.scores import DecidedCurve
+from tfcr.evaluation.scores import ClassScore, DecidedCurve
 from tfcr.pages import page, strength
 from tfcr.report.conclusions import conclude, what_more_texts_bring
 from tfcr.report.diagrams import draw_decided, draw_reliability
@@ -91,7 +91,7 @@ def model_page(model: TrainedModel, name: str, figures: Figures | None, tested: 
         how=tested.how if tested else f"by {len(figures.fold_scores)}-fold cross-validation" if figures else "",
         conclusions=figures and conclude(figures, n_doubtful=n_doubtful, with_texts=tested is not None),
         small=[] if figures is None else [score for score in figures.classes if score.documents < 10],
-        sizes=list(zip(model.classes.tolist(), model.training["documents_per_class"], strict=True)),
+        sizes=_sizes(model, figures),
         confusion=figures and figures.confusion and _confusion(figures, tested),
         pictures={} if figures is None else _pictures(figures),
         words={label: words[:TOP_WORDS] for label, words in public.items()},
@@ -104,6 +104,13 @@ def model_page(model: TrainedModel, name: str, figures: Figures | None, tested: 
         most_listed=MOST_LISTED,
     )
     return page(title, body)
+
+
+def _sizes(model: TrainedModel, figures: Figures | None) -> list[tuple[Any, float, ClassScore | None]]:
+    """Return each class, the number of its training texts, and its scores; labels of files may be text."""
+    scores = {} if figures is None else {str(score.label): score for score in figures.classes}
+    classes = zip(model.classes.tolist(), model.training["documents_per_class"], strict=True)
+    return [(label, size, scores.get(str(label))) for label, size in classes]
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
-from tfcr.report.drawing import BLUE, saved, under
+from tfcr.report.drawing import BLUE, saved, shown_name, under
 
 PANELS_PER_ROW = 3
 MOST_PANELS = 60
 """More would make a picture that nobody reads."""
+MOST_BARS = 30
+"""Words of a panel; more of many classes would take minutes to draw."""
 BAR_HEIGHT = 0.17
 
 TopWords = Mapping[Any, Sequence[tuple[str, float]]]
@@ -22,13 +24,13 @@ def draw_words(found: Mapping[str, TopWords], kind: str) -> bytes:
     Parameters
     ----------
     found
-        From the name of a scheme to the top words of each class, the largest value first.
+        From the name of a scheme to the top words of each class, the largest value first; MOST_BARS are drawn.
     kind
         A name of PICTURE_FORMATS.
     """
     several = len(found) > 1
     panels = [
-        (f"{label}, {name}" if several else str(label), words)
+        (f"{shown_name(str(label))}, {name}" if several else shown_name(str(label)), words[:MOST_BARS])
         for name, of_classes in found.items()
         for label, words in of_classes.items()
     ][:MOST_PANELS]
@@ -49,7 +51,7 @@ def draw_words(found: Mapping[str, TopWords], kind: str) -> bytes:
 def _draw_panel(panel: Axes, title: str, words: Sequence[tuple[str, float]]) -> None:
     places = range(len(words))
     panel.barh(places, [value for _, value in words], color=BLUE, height=0.7)
-    panel.set_yticks(places, [word for word, _ in words])
+    panel.set_yticks(places, [shown_name(word) for word, _ in words])
     panel.invert_yaxis()
     panel.set_title(title)
     panel.tick_params(axis="y", length=0)

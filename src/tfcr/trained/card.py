@@ -44,14 +44,17 @@ def _decision(decision: dict[str, Any] | None, classes: list[Any], training: dic
     about = "Probabilities are not calibrated: they rank."
     columns: dict[str, list[float]] = {}
     if known is not None:
+        one_output = decision["form"] == ONE and len(classes) == 2  # which is two logits apart
         about = (
             "Probabilities are calibrated on out-of-fold documents, to the class frequencies of the training data: "
-            f"{known['scale']:.3f} times the score, plus an offset."
+            f"{known['scale'] / (2 if one_output else 1):.3f} times the score, plus an offset."
         )
         columns["offset of the probability"] = known["offsets"]
     if decision.get("costs") is not None:
         about += " The label of the least expected cost is picked."
-    elif decision["rule"] == "probability":
+    elif decision["form"] != ONE and decision["rule"] == "probability" and known is not None:
+        about += " A text may have several labels, or none: those with a probability above one half."
+    elif decision["form"] == ONE and decision["rule"] == "probability":
         about += " The likeliest label is picked."
     elif decision["form"] == ONE:
         about += " The label with the largest score is picked, which is tuned for macro-F1 if classes are balanced."

@@ -117,6 +117,8 @@ def read_decision(classes: Labels, link: str, stored: Mapping[str, Any] | None) 
             raise ModelError("its thresholds, or the form of its labels, cannot be read")
         if stored["rule"] not in RULES:
             raise ModelError(f"it picks labels by {shown(stored['rule'])}; known: {', '.join(RULES)}")
+    if decision.several and (decision.least_probabilities is not None or decision.costs is not None):
+        raise ModelError("it gives several labels, and has a precision or costs, which are of one")
     if decision.several != (link == "independent"):
         raise ModelError(f"it has the link {link!r}, which is not that of its labels")
     return decision

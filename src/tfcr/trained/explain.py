@@ -1,6 +1,6 @@
 """Why a text got its label: what each term adds to each class's score."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -23,8 +23,8 @@ from tfcr.trained.word_table import WordTable
 MAX_CHARACTERS = 1_000_000
 """Longest text that is explained; the position of every token takes a hundred times the memory of the text."""
 
-AT_ONCE = 200
-"""Texts whose contributions are held at once: one number for each term and class."""
+AT_ONCE = 1 << 25
+"""Characters times outputs of the texts whose contributions are held at once, one number for each term and output."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,8 @@ def account_of_decision(explanation: Explanation) -> list[str]:
     known = decision.calibration
     how = "not calibrated"
     if known is not None:
-        how = f"calibrated: {known.scale:.3f} × score {known.offsets[number]:+.3f} for the class's frequency"
+        scale = known.scale / 2 if decision.n_outputs == 1 else known.scale  # one output is two logits apart
+        how = f"calibrated: {scale:.3f} × score {known.offsets[number]:+.3f} for the class's frequency"
     lines = [f"probability of {label}: {explanation.probabilities[number]:.3f}, {how}"]
     if decision.several:
         return lines
@@ -348,8 +349,8 @@ def strongest_terms(
     Terms that speak against the label are left out.
     """
     found: list[list[str]] = []
-    for start in range(0, len(texts), AT_ONCE):
-        terms = find_terms(texts[start : start + AT_ONCE], tokenizer, table.vocabulary, unseen=bool(table.pieces))
+    for some in _in_parts(texts, AT_ONCE // decision.n_outputs):
+        terms = find_terms(some, tokenizer, table.vocabulary, unseen=bool(table.pieces))
         batch, unseen = terms.batch, table.unseen_rows(terms.unseen)
         labels = decision.winners(table.score_batch(batch, unseen))
         added = class_scores(table.contributions(batch, unseen))
@@ -359,6 +360,22 @@ def strongest_terms(
             best = _largest(of_label[first:end], n)
             found.append([vocabulary.name(int(batch.words[first + at])) for at in best if of_label[first + at] > 0])
     return found
+
+
+def _in_parts(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
+    """Yield texts some at a time: at least one, and no more than have so many characters.
+
+    >>> list(_in_parts(["abcd", "ef", "g", "hijk"], 3))
+    [['abcd'], ['ef', 'g'], ['hijk']]
+    """
+    start, size = 0, 0
+    for place, text in enumerate(texts):
+        size += len(text)
+        if size > most and place > start:
+            yield texts[start:place]
+            start, size = place, len(text)
+    if start < len(texts):
+        yield texts[start:]
 
 
 def top_words(table: WordTable, decision: Decision, n: int) -> dict[Any, list[tuple[str, float]]]:
