@@ -47,7 +47,7 @@ def report(
         bool, evaluation_option("--curve", help="Add a learning curve: would more texts help? Trains four times more.")
     ] = False,
 ) -> None:
-    """Write a page on a model: how good it is, what it confuses, and why. Send it to anyone: it needs nothing else.
+    """Write a page on how good a model is, and what it confuses. Send it to anyone: it needs nothing else.
 
     With labelled texts it shows mistakes and likely label errors too. If the model was trained on these texts, its
     settings are cross-validated on them.
