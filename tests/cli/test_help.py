@@ -10,7 +10,18 @@ import pytest
 from tests.cli.runner import Run, environment, leaves
 from tfcr.cli.help import TABLES, names_of
 
-TITLES = ["Arguments", "Input", "Model", "Evaluation", "Grid", "In-domain word2vec", "Address", "Limits", "Output", "Other"]
+TITLES = [
+    "Arguments",
+    "Input",
+    "Model",
+    "Evaluation",
+    "Grid",
+    "In-domain word2vec",
+    "Address",
+    "Limits",
+    "Output",
+    "Other",
+]
 COMMANDS = dict(leaves())
 
 

@@ -280,6 +280,7 @@ def test_workers_share_the_address_and_the_counters(folder: Path) -> None:
     assert {code for code, _ in clients.answers} == {200}
     counts = re.findall(r"stopped: (\d+) requests accepted, (\d+) of them answered", said)
     assert len(counts) == 2, said
+    assert all(int(n) for n, _ in counts)  # none took all connections
     assert sum(int(n) for n, _ in counts) == sum(int(n) for _, n in counts) == len(clients.answers)
     assert "Traceback" not in said
 
