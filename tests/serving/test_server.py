@@ -265,8 +265,11 @@ def children(server: Running) -> list[int]:
 @pytest.mark.slow
 def test_workers_share_the_address_and_the_counters(folder: Path) -> None:
     with serving(folder, "--workers", "2") as server:
-        clients = Clients(server.port, 6, {"texts": TEXTS * 50}, seconds=90)
-        wait_for(lambda: len(clients.answers) > 100, 60)
+        # both have mapped their counters, and will listen in a moment: connections go to those that do
+        wait_for(lambda: sum(".counters" in Path(f"/proc/{one}/maps").read_text() for one in children(server)) == 2, 90)
+        time.sleep(2)
+        clients = Clients(server.port, 12, {"texts": TEXTS * 50}, seconds=90)
+        wait_for(lambda: len(clients.answers) > 200, 60)
         connection = HTTPConnection("127.0.0.1", server.port)
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()
@@ -280,6 +283,7 @@ def test_workers_share_the_address_and_the_counters(folder: Path) -> None:
     assert {code for code, _ in clients.answers} == {200}
     counts = re.findall(r"stopped: (\d+) requests accepted, (\d+) of them answered", said)
     assert len(counts) == 2, said
+    assert all(int(n) for n, _ in counts)  # none took all connections
     assert sum(int(n) for n, _ in counts) == sum(int(n) for _, n in counts) == len(clients.answers)
     assert "Traceback" not in said
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import logging
 import math
 import os
@@ -120,6 +121,7 @@ def serve(settings: Settings, started: Callable[[Settings], object]) -> None:
     several = settings.workers > 1
     if several:
         Models(settings.folders)  # so that a model that cannot be loaded is refused here, in one line
+        gc.collect()  # the workers load their own
     with tempfile.TemporaryDirectory(prefix="tfcr-serve-") as shared:
         app = None if several else make_app(settings)
         listening = open_socket(settings.host, settings.port)
@@ -144,7 +146,7 @@ def _config(settings: Settings, app: Any, **options: Any) -> uvicorn.Config:
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=math.ceil(2 * settings.limits.timeout) + 1,
-        backlog=BACKLOG,
+        backlog=BACKLOG if settings.workers == 1 else 1,
         lifespan="on",
         **options,
     )
@@ -163,9 +165,25 @@ def _ignore(*_: Any) -> None:
 
 
 class Workers(Multiprocess):
-    """uvicorn's supervisor, which remembers Ctrl-C."""
+    """uvicorn's supervisor, which remembers Ctrl-C, and keeps the queue of connections long.
+
+    asyncio accepts as many connections at once as its backlog: the first worker to wake up would take them all, and
+    keep them. Workers therefore have a backlog of 1, and the supervisor makes that of their common socket long again.
+    """
 
     interrupted = False
+
+    def keep_subprocess_alive(self) -> None:
+        """Look after the workers, every half second."""
+        for listening in self.sockets:
+            listening.listen(BACKLOG)
+        super().keep_subprocess_alive()
+
+    def terminate_all(self) -> None:
+        """Take no more connections, and let the workers end."""
+        for listening in self.sockets:
+            listening.close()
+        super().terminate_all()
 
     def handle_int(self) -> None:
         """Begin to end."""
