@@ -19,6 +19,8 @@ def test_rows_are_filled_block_by_block_in_their_places() -> None:
     assert found.nnz == 4  # no zeros
     assert found.dtype == np.float32
     assert found.has_sorted_indices
+    assert np.shares_memory(found.data, rows.values)  # neither is copied
+    assert np.shares_memory(found.indices, rows.columns)
 
 
 def test_values_of_several_blocks_in_one_column_are_added_up() -> None:

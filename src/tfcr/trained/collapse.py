@@ -198,7 +198,9 @@ class _SparseRows:
 
     def matrix(self, n_columns: int) -> sp.csr_array:
         """Return the matrix, in the same memory; values of several blocks in one column are added up."""
-        found = sp.csr_array((self.values, self.columns, self.starts), (len(self.next), n_columns))
+        # with starts of 64 bits, scipy would copy the columns to 64 bits
+        starts = self.starts.astype(np.int32) if self.starts[-1] < 1 << 31 else self.starts
+        found = sp.csr_array((self.values, self.columns, starts), (len(self.next), n_columns))
         found.sum_duplicates()
         found.eliminate_zeros()
         return found
