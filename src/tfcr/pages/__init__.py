@@ -27,7 +27,7 @@ def resource(name: str) -> str:
     return (FOLDER / name).read_text("utf-8")
 
 
-def page(title: str, body: str, *, scripts: Iterable[str] = ()) -> str:
+def page(title: str, body: str, *, scripts: Iterable[str] = (), connects: bool = False) -> str:
     """Return a self-contained page.
 
     Parameters
@@ -38,22 +38,25 @@ def page(title: str, body: str, *, scripts: Iterable[str] = ()) -> str:
         HTML, in which text from data is escaped.
     scripts
         JavaScript of our own; data goes into a ``<script type="application/json">`` of the body, by `as_json_block`.
+    connects
+        Whether the scripts ask the server that the page is from; a file asks nobody.
     """
     inside = list(scripts)
     style = resource("style.css")
     return Template(resource("page.html")).substitute(
         title=escape(title),
-        policy=escape(content_policy(inside)),
+        policy=escape(content_policy(inside, connects=connects)),
         style=style,
         body=body,
         scripts="".join(f"<script>{script}</script>\n" for script in inside),
     )
 
 
-def content_policy(scripts: Iterable[str] = ()) -> str:
-    """Return what a page with these scripts may load and run; a server sends it as a header too."""
+def content_policy(scripts: Iterable[str] = (), *, connects: bool = False) -> str:
+    """Return what a page with these scripts may load, run and ask; a server sends it as a header too."""
+    asks = "connect-src 'self'; " if connects else ""
     return (
-        "default-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"default-src 'none'; base-uri 'none'; form-action 'none'; {asks}"
         f"style-src {_hashes([resource('style.css')])}; script-src {_hashes(list(scripts))}; img-src data:"
     )
 

@@ -4,6 +4,7 @@ A request takes this way:
 
     guard       Host, Origin and token are checked; the body is read, up to a limit; a full queue is answered at once
     app         routes: which function answers, and what OpenAPI says of it
+    service     what the routes share
     shapes      what a request may hold: JSON into a record, or a `RequestError` that says what was expected
     models      the model that is meant; one that is replaced on disk is loaded beside, and then takes over
     work        scoring on a few threads, so that the event loop stays free

@@ -1,14 +1,8 @@
 """The routes: which function answers, and what OpenAPI says of it."""
 
-import asyncio
-import logging
-import multiprocessing
-import os
-import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -17,96 +11,18 @@ from starlette.exceptions import HTTPException
 from tfcr.errors import TfcrError, in_one_line
 from tfcr.serving import answers
 from tfcr.serving.guard import Guard
-from tfcr.serving.metrics import CONTENT_TYPE, Metrics
-from tfcr.serving.models import MOST_WORDS, Models, ServedModel
+from tfcr.serving.metrics import CONTENT_TYPE
+from tfcr.serving.models import MOST_WORDS
 from tfcr.serving.openapi import ANSWERS, describe_interface, request_body
-from tfcr.serving.pages import PAGES, Page
+from tfcr.serving.pages import PAGES, Entry
 from tfcr.serving.problems import RequestError, internal_error, one_of, to_json
+from tfcr.serving.service import Service
 from tfcr.serving.settings import Settings
-from tfcr.serving.shapes import ExplainRequest, PredictRequest, parse
-from tfcr.serving.work import SMALL_BODY, Work
+from tfcr.serving.shapes import ExplainRequest, PredictRequest
 
-LOOK_EVERY = 1.0
-"""Seconds between two looks at the models' folders."""
 HTML = "text/html; charset=utf-8"
 
 ModelName = Annotated[str | None, Query(description="The name of a model; needed if several are served.")]
-
-logger = logging.getLogger("tfcr")
-
-
-class Service:
-    """What the routes share."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.models = Models(settings.folders)
-        self.work = Work(settings.limits.timeout, settings.workers)
-        self.metrics = Metrics(settings.metrics)
-
-    async def answer(
-        self, request: Request, function: Callable[[bytes], tuple[bytes, int]], *, quick: bool
-    ) -> Response:
-        """Answer a request with a body: at once if it is small, or else on another thread."""
-        body: bytes = request.scope["tfcr.body"]
-        if quick and len(body) <= SMALL_BODY:
-            found, n_texts = function(body)
-        else:
-            found, n_texts = await self.work.run(function, body)
-        self.metrics.add("texts", n_texts)
-        return Response(found, media_type="application/json")
-
-    def served(self, in_address: str | None, in_body: str | None = None) -> ServedModel:
-        """Return the model that a request names, in its address or its body."""
-        if in_address is not None and in_body is not None and in_address != in_body:
-            raise RequestError(422, f"found two models: {in_address[:80]} and {in_body[:80]}", "one of them")
-        return self.models.get(in_address if in_address is not None else in_body)
-
-    def predict(self, name: str | None, body: bytes) -> tuple[bytes, int]:
-        """Return the answer to ``POST /predict``, and the number of texts."""
-        asked = parse(PredictRequest, body, self.settings.limits)
-        texts = asked.given()
-        found = answers.predict(
-            self.served(name, asked.field("model")),
-            texts,
-            probabilities=asked.probabilities,
-            threads=self.work.threads_for(len(body)),
-        )
-        return to_json(found), len(texts)
-
-    def explain(self, name: str | None, deadline: float, body: bytes) -> tuple[bytes, int]:
-        """Return the answer to ``POST /explain``, and the number of texts."""
-        asked = parse(ExplainRequest, body, self.settings.limits)
-        wanted = answers.Wanted(asked.field("label"), asked.field("without"), asked.top)
-        texts = asked.given()
-        return to_json(answers.explain(self.served(name, asked.field("model")), texts, wanted, deadline)), len(texts)
-
-    async def look_around(self) -> None:
-        """Load models that have been replaced, for as long as the server runs.
-
-        A worker whose supervisor was killed ends as if by SIGTERM: nobody would stop it.
-        """
-        supervisor = multiprocessing.parent_process() if self.settings.workers > 1 else None
-        while True:
-            await asyncio.sleep(LOOK_EVERY)
-            if supervisor is not None and os.getppid() != supervisor.pid:
-                signal.raise_signal(signal.SIGTERM)
-                return
-            for name in self.models.changed():
-                # not on a thread of `work`: requests need those
-                await asyncio.to_thread(self.models.renew, name)
-
-    @asynccontextmanager
-    async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
-        """Look for new models while the server runs, and say at the end what became of its requests."""
-        looking = asyncio.create_task(self.look_around())
-        yield
-        looking.cancel()
-        with suppress(asyncio.CancelledError):
-            await looking
-        self.work.close()
-        accepted, answered = self.metrics.get("accepted"), self.metrics.get("answered")
-        logger.warning("stopped: %d requests accepted, %d of them answered", accepted, answered)
 
 
 def make_app(settings: Settings) -> Guard:
@@ -170,19 +86,24 @@ def make_app(settings: Settings) -> Guard:
         hashes = {name: served.hash for name, served in models.current.items()}
         return Response(service.metrics.text(hashes, models.replaced), headers={"content-type": CONTENT_TYPE})
 
-    def show(make: Callable[[Models, dict[str, Any], str], Page]) -> Callable[[Request], Response]:
-        def shown(request: Request) -> Response:
-            found = make(models, app.openapi(), settings.address)
-            headers = {"content-type": HTML, "content-security-policy": found.policy()}
-            return Response(found.html(), headers=headers)
-
-        return shown
-
-    for path, make in PAGES.items():
-        app.get(path, include_in_schema=False)(show(make))
+    for path, entry in PAGES.items():
+        if entry.is_there(service):
+            app.get(path, include_in_schema=False)(_show(path, entry, service))
     describe_interface(app, settings.limits, names)
+    service.openapi = app.openapi
     _answer_problems(app)
     return Guard(app, settings, service.metrics)
+
+
+def _show(path: str, entry: Entry, service: Service) -> Callable[[Request], Response]:
+    """Return the function that answers with a page."""
+
+    def shown(request: Request) -> Response:
+        page = entry.make(service)
+        headers = {"content-type": HTML, "content-security-policy": page.policy()}
+        return Response(page.html(path, service), headers=headers)
+
+    return shown
 
 
 def _check_query(request: Request, *known: str) -> None:

@@ -25,8 +25,8 @@ from tfcr.serving.metrics import Metrics
 from tfcr.serving.problems import RETRY, RequestError, internal_error
 from tfcr.serving.settings import Settings
 
-WITH_BODY = frozenset({"/predict", "/explain"})
-"""Paths whose requests have a body, and go through the queue."""
+WITH_BODY = frozenset({"predict", "explain"})
+"""First parts of paths whose requests have a body of JSON, and go through the queue."""
 OPEN = frozenset({"/health"})
 """Paths that need no token: for load balancers."""
 MOST_DISCARDED = 1 << 27
@@ -91,7 +91,7 @@ class Guard:
         self.metrics.count(scope["path"], answer.status or HUNG_UP, time.perf_counter() - began)
 
     async def _admit(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, answer: "_Answer") -> None:
-        has_body = scope["method"] == "POST" and scope["path"] in WITH_BODY
+        has_body = scope["method"] == "POST" and scope["path"].lstrip("/").partition("/")[0] in WITH_BODY
         try:
             self._check_host(headers)
             _check_origin(headers)
