@@ -1,6 +1,7 @@
 """Explanations: contributions that add up, and where terms stand in the text."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -125,8 +126,11 @@ def test_how_it_was_decided_is_told_in_words() -> None:
     assert lines[0].startswith("probability of class 0: ")
     assert "calibrated: " in lines[0]
     assert lines[1].startswith("picked: the largest score; the runner-up is class ")
-    assert lines[2].startswith("class 0 is decided from a probability of ")
-    assert lines[2].endswith((": sure", ": unsure"))
+    assert lines[2] == "class 0 is always decided: sure"
+    for least, told in ((2.0, "never decided: unsure"), (0.3, "decided from a probability of 0.300 on: sure")):
+        decision = replace(model.model_.decision, least_probabilities=np.full(3, least))
+        trained = replace(model.model_, decision=decision)
+        assert trained.explain("w0_1 w0_2").how()[2] == f"class 0 is {told}"
 
 
 def test_notebooks_show_markup_as_text() -> None:

@@ -44,7 +44,10 @@ def report(
         ),
     ] = 5,
     curve: Annotated[
-        bool, evaluation_option("--curve", help="Add a learning curve: would more texts help? Trains four times more.")
+        bool,
+        evaluation_option(
+            "--curve", help="Add a learning curve of these settings on these texts: would more help? Trains four times."
+        ),
     ] = False,
 ) -> None:
     """Write a page on how good a model is, and what it confuses. Send it to anyone: it needs nothing else.

@@ -271,7 +271,10 @@ def account_of_decision(explanation: Explanation) -> list[str]:
     lines.append(f"picked: {picked}; the runner-up is {explanation.runner_up}")
     if decision.least_probabilities is not None:
         least = float(decision.least_probabilities[number])
-        needed = "never decided" if least > 1 else f"decided from a probability of {least:.3f} on"
+        if least > 1:
+            needed = "never decided"
+        else:
+            needed = f"decided from a probability of {least:.3f} on" if least > 0 else "always decided"
         lines.append(f"{label} is {needed}: {'sure' if explanation.sure else 'unsure'}")
     return lines
 
