@@ -1,17 +1,17 @@
 """Make the screenshots of the docs: ``python -m docs.make_screenshots [NAME ...]``; needs chromium."""
 
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import polars as pl
 from tests.browser.chromium import chromium
 
-from tfcr import TfcrClassifier
 from tfcr.data import load_dataset
-from tfcr.trained.export_html import export_page
-from tfcr.trained.pruning import prune
 
 IMAGES = Path(__file__).with_name("images")
 
@@ -21,28 +21,44 @@ TEXT = "Return the header of the message, and send it over the socket that liste
 
 
 class Screenshot(NamedTuple):
-    """A page: the function that makes its HTML, what is done in it, and the size of the picture."""
+    """A page: the command that writes it, what is done in it, and the size of the picture."""
 
-    html: Callable[[], str]
-    act: Callable[[Any], object]
+    command: tuple[str, ...]
+    act: Callable[[Any], object] = lambda _: None
     width: int = 820
     height: int = 680
 
 
-def _exported() -> str:
-    """Return the page of a classifier of docstrings, of four modules, so that all of it fits the picture."""
+def _run(*arguments: str, folder: Path) -> None:
+    subprocess.run([sys.executable, "-m", "tfcr", *arguments], cwd=folder, check=True)  # noqa: S603 - our own
+
+
+@cache
+def _folder(name: str) -> Path:
+    """Return a folder with a classifier of docstrings, of four modules, so that all of it fits the pictures."""
+    folder = Path(name)
     corpus = load_dataset("pydocs")
-    rows = [row for row in zip(corpus.texts, corpus.labels, strict=True) if row[1] in MODULES]
-    model = TfcrClassifier.from_preset("fast", random_state=0).fit(*map(list, zip(*rows, strict=True))).model_
-    return export_page(prune(model, 5_000_000).model)
+    rows = pl.DataFrame({"text": corpus.texts, "label": corpus.labels}).filter(pl.col("label").is_in(MODULES))
+    rows.write_csv(folder / "docstrings.csv")
+    _run("train", "docstrings.csv", "--preset", "fast", "-o", "docstrings", folder=folder)
+    return folder
 
 
 def _type(text: str) -> Callable[[Any], object]:
     return lambda page: page.locator("#text").fill(text)
 
 
-SCREENSHOTS: dict[str, Screenshot] = {"export": Screenshot(_exported, _type(TEXT))}
-"""To add a page, add a row: the name of the picture, without .png."""
+def _scroll(name: str) -> Callable[[Any], object]:
+    return lambda page: page.get_by_role("heading", name=name).first.evaluate("(found) => found.scrollIntoView()")
+
+
+SCREENSHOTS: dict[str, Screenshot] = {
+    "export": Screenshot(("export", "docstrings", "--html"), _type(TEXT)),
+    "explanation": Screenshot(("explain", "docstrings", TEXT, "--html"), height=620),
+    "report": Screenshot(("report", "docstrings", "docstrings.csv", "-o"), height=760),
+    "report-mistakes": Screenshot(("report", "docstrings", "docstrings.csv", "-o"), _scroll("mistakes"), height=620),
+}
+"""To add a page, add a row: the name of the picture, without .png; the name of the page follows its command."""
 
 
 def main(names: list[str]) -> None:
@@ -50,8 +66,8 @@ def main(names: list[str]) -> None:
     with chromium() as browser, tempfile.TemporaryDirectory() as folder:
         for name in names or SCREENSHOTS:
             shot = SCREENSHOTS[name]
-            path = Path(folder) / f"{name}.html"
-            path.write_text(shot.html(), "utf-8")
+            path = _folder(folder) / f"{name}.html"
+            _run(*shot.command, path.name, folder=path.parent)
             page = browser.new_page(viewport={"width": shot.width, "height": shot.height})
             page.goto(path.as_uri())
             shot.act(page)
