@@ -157,7 +157,7 @@ def test_the_probability_follows_from_the_scores_as_the_explanation_and_the_card
     corpus = random_corpus(150, n_classes=n_classes)
     model = TfcrClassifier.from_preset("fast", embeddings=None, random_state=0).fit(corpus.texts, corpus.labels)
     found = model.explain(corpus.texts[0])
-    scale = float(found.how()[0].split("calibrated: ")[1].split(" ")[0])
+    scale = float(found.how()[0].split("calibrated: the softmax of ")[1].split(" ")[0])
     offsets = model.model_.decision.calibration.offsets  # type: ignore[union-attr]
     logits = scale * found.scores + offsets
     log_odds = np.log(found.probabilities) - np.log(found.probabilities[0])

@@ -561,7 +561,7 @@ const tfcr = (() => {
 
   // The step of colour, 0 to 5, of a value among values up to the largest.
   function strength(value, largest) {
-    if (!largest || Math.abs(value) < 0.02 * largest) return 0;
+    if (!largest || Math.abs(value) < 0.1 * largest) return 0;
     return Math.min(5, Math.ceil((Math.abs(value) / largest) * 5));
   }
 

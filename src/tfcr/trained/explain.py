@@ -258,7 +258,8 @@ def account_of_decision(explanation: Explanation) -> list[str]:
     how = "not calibrated"
     if known is not None:
         scale = known.scale / 2 if decision.n_outputs == 1 else known.scale  # one output is two logits apart
-        how = f"calibrated: {scale:.3f} × score {known.offsets[number]:+.3f} for the class's frequency"
+        function = "sigmoid" if decision.several else "softmax"
+        how = f"calibrated: the {function} of {scale:.3f} × score {known.offsets[number]:+.3f}"
     lines = [f"probability of {label}: {explanation.probabilities[number]:.3f}, {how}"]
     if decision.several:
         return lines
