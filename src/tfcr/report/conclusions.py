@@ -192,7 +192,7 @@ def _next_steps(figures: Figures, n_doubtful: int | None, shown: bool) -> list[s
 def _but_of_some(trust: Sequence[Trust], right: float) -> str:
     """Return which labels are right less often than others that are as sure, and which texts surely get a wrong one."""
     worse = [one for one in trust if one.sure >= LEAST_SURE and one.sure_right < right - CONFUSED]
-    told = [f"{_of_100(one.sure_right)} of those “{one.label}”" for one in worse]
+    told = [f"{_of_100(one.sure_right)} of 100 of those “{one.label}”" for one in worse]
     missed = [one for one in trust if one.surely_missed >= CONFUSED]
     told += [f"{_of_100(one.surely_missed)} of 100 texts of “{one.label}” surely get another" for one in missed]
     return f", but {', and '.join(told[:MOST_NAMED])}" if told else ""
