@@ -62,7 +62,9 @@ def test_a_label_that_is_less_sure_than_it_says_is_named() -> None:
     )
     assert "a label “rare” has a probability of 90% on average, and 40% are right" in line
     [step] = [line for line in said.next_steps if "--precision" in line]
-    assert "97 of 100 such labels are right, but 40 of 100 of those “rare”, and 40 of 100 texts of “rare” surely" in step
+    assert (
+        "97 of 100 such labels are right, but 40 of 100 of those “rare”, and 40 of 100 texts of “rare” surely" in step
+    )
     [line] = [line for line in said.findings if line.startswith("What it confuses")]
     assert line.startswith("What it confuses: 40 of 100 texts of “rare” are taken for “common” (24); ")
     assert line.endswith("of 100 texts that it calls “rare”, 60 are “common” (54).")

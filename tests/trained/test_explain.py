@@ -175,6 +175,8 @@ def test_thresholds_are_those_that_labels_are_assigned_by(tmp_path: Path) -> Non
             found = model.explain(text)
             assert found.thresholds is not None
             assert found.classes[found.scores > found.thresholds].tolist() == found.label
+            assert '<th scope="row">threshold</th>' in found._repr_html_()
+    assert f"no label; the nearest is {model.explain('').nearest}" in model.explain("")._repr_html_()
     model.save(tmp_path / "model")
     assert "those with a probability above one half" in (tmp_path / "model" / "README.md").read_text("utf-8")
 
@@ -204,3 +206,13 @@ def test_long_texts_are_explained_one_by_one(corpus: Corpus, monkeypatch: pytest
     assert model.model_.strongest_terms(texts, 2) == expected
     assert [text for some in held for text in some] == texts
     assert all(len(some) == 1 or sum(map(len, some)) <= 100 for some in held)
+
+
+def test_words_of_a_class_speak_for_it() -> None:
+    corpus = random_corpus(90)
+    texts = [text if label != "class 0" else "zero" for text, label in zip(corpus.texts, corpus.labels, strict=True)]
+    model = TfcrClassifier.from_preset("fast", random_state=0).fit(texts, corpus.labels)
+    found = model.top_words(50)
+    assert all(value > 0 for words in found.values() for _, value in words)
+    assert found["class 0"][0][0] == "zero"
+    assert len(found["class 0"]) < 50

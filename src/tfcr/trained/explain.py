@@ -383,12 +383,12 @@ def _in_parts(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
 
 
 def top_words(table: WordTable, decision: Decision, n: int) -> dict[Any, list[tuple[str, float]]]:
-    """Return, for each class, the terms that raise its score most over the training documents."""
+    """Return, for each class, the terms that raise its score most over the training documents; fewer if fewer do."""
     N_TOP.check(n)
     influences = class_scores(table.influences())
     return {
-        label: [(table.vocabulary.name(term), float(influences[term, number])) for term in _largest(column, n)]
-        for number, (label, column) in enumerate(zip(decision.classes.tolist(), influences.T, strict=True))
+        label: [(table.vocabulary.name(term), float(column[term])) for term in _largest(column, n) if column[term] > 0]
+        for label, column in zip(decision.classes.tolist(), influences.T, strict=True)
     }
 
 

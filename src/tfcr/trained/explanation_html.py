@@ -20,8 +20,10 @@ def notebook_html(explanation: Explanation) -> str:
 
 def explanation_html(explanation: Explanation, level: int = 3, terms: int = SHOWN_TERMS) -> str:
     """Return an explanation as part of a page, under a heading of this level, with a table of so many terms."""
-    label = "no label" if explanation.decision.several and not explanation.label else explanation.label
-    shown = ", ".join(map(str, label)) if isinstance(label, list) else str(label)
+    if explanation.decision.several:
+        shown = ", ".join(map(str, explanation.label)) or f"no label; the nearest is {explanation.nearest}"
+    else:
+        shown = str(explanation.label)
     unsure = "" if explanation.sure else " — unsure"
     parts = [
         f'<h{level}>{escape(shown)} <span class="soft">{explanation.probability:.1%}{unsure}</span></h{level}>',
@@ -84,6 +86,11 @@ def _terms(explanation: Explanation, most: int) -> str:
         rows.append((f"({len(rest)} more)", [float(sum(word.contributions[n] for word in rest)) for n in numbers]))
     rows.append(("(no word)", [float(explanation.baseline[n]) for n in numbers]))
     rows.append(("score", [float(explanation.scores[n]) for n in numbers]))
+    if explanation.thresholds is not None:
+        rows.append(("threshold", [float(explanation.thresholds[n]) for n in numbers]))
+    told = "The score of a class is the sum of its column; (no word) is what it has before any word."
+    if explanation.thresholds is not None:
+        told += " A class whose score is above its threshold is a label."
     head = "".join(f'<th scope="col">{escape(str(label))}</th>' for label in classes)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{value:+.3f}</td>" for value in values)}</tr>'
@@ -92,7 +99,7 @@ def _terms(explanation: Explanation, most: int) -> str:
     return (
         f'<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">adds</th>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
-        '<p class="soft">The score of a class is the sum of its column; (no word) is what it has before any word.</p>'
+        f'<p class="soft">{told}</p>'
     )
 
 
