@@ -66,7 +66,7 @@ class Journal:
                     os.ftruncate(handle, end)
                 raise
             if not end:
-                _sync_folder(self.path.parent)
+                sync_folder(self.path.parent)
             return end + len(lines)
 
     def records(self) -> list[Record]:
@@ -131,7 +131,7 @@ def _write(handle: int, content: bytes, start: int) -> None:
         rest = rest[os.write(handle, rest) :]
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Have the name of a new file on disk too; Windows does so itself."""
     if os.name == "nt":
         return
