@@ -151,7 +151,7 @@ class Files:
         with disk_errors():
             upload.journal.append(*({"row": one.row, "label": one.label, **more} for one in asked.corrections))
         found = self.held.of(upload)
-        changes, version = upload.journal.since(min(asked.version, found.version))
+        changes, version = upload.journal.since(asked.version if asked.version <= found.version else 0)
         last = {record.get("row"): record.get("label") for record in changes}
         return {
             "version": version,
