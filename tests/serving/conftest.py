@@ -99,9 +99,9 @@ class Running:
 
 
 @contextmanager
-def serving(*arguments: object) -> Iterator[Running]:
-    """Run ``tfcr serve`` on a free port, and wait until it listens."""
-    command = [sys.executable, "-m", "tfcr", "serve", *map(str, arguments), "--port", "0"]
+def serving(*arguments: object, port: int = 0) -> Iterator[Running]:
+    """Run ``tfcr serve``, by default on a free port, and wait until it listens."""
+    command = [sys.executable, "-m", "tfcr", "serve", *map(str, arguments), "--port", str(port)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment())
     assert process.stderr is not None
     stream = process.stderr
