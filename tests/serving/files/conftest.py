@@ -1,7 +1,6 @@
 """An analyst's requests, as the page makes them."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -36,6 +35,15 @@ class Analyst:
             time.sleep(0.02)
         raise AssertionError(found)
 
+    def when_stopped(self) -> Any:
+        """Wait until the thread has let go of the file; it has said before that it is done."""
+        for _ in range(100):
+            found = self.ask("")
+            if found["stopped"]:
+                return found
+            time.sleep(0.02)
+        raise AssertionError(found)
+
     def ask(self, path: str, status: int = 200, **query: Any) -> Any:
         answer = self.client.get(f"/files/{self.id}{path}", params=query)
         assert answer.status_code == status, answer.text
@@ -62,6 +70,3 @@ class Analyst:
 @pytest.fixture
 def analyst(client: TestClient) -> Analyst:
     return Analyst(client)
-
-
-Make = Callable[..., Analyst]

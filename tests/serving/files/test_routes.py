@@ -1,6 +1,5 @@
 """A file over HTTP: uploaded, read, classified, corrected, downloaded; and all that can be wrong with it."""
 
-import asyncio
 import csv
 import errno
 import io
@@ -420,12 +419,13 @@ def app(folder: Path, work: Path) -> Guard:
     return make_app(Settings({"tickets": folder}, limits=Limits(timeout=0.2, max_upload=200_000), work=work))
 
 
-OCTETS = {"content_type": "application/octet-stream"}
+def post(app: Guard, messages: list[Any], **headers: str) -> tuple[int, str, bytes]:
+    return ask(app, "POST", "/files", messages, b"", content_type="application/octet-stream", **headers)
 
 
 def test_a_client_that_hangs_up_half_way_leaves_nothing(app: Guard, work: Path) -> None:
     sent = [part(b"text\n", more=True), part(b"x" * 70_000, more=True), HUNG_UP]
-    assert ask(app, "POST", "/files", sent, **OCTETS)[0] == 0
+    assert post(app, sent)[0] == 0
     assert list(work.iterdir()) == []
     assert app.uploading == 0
     assert 'tfcr_requests_total{path="/files",status="499"} 1' in app.metrics.text({}, 0)
@@ -433,16 +433,16 @@ def test_a_client_that_hangs_up_half_way_leaves_nothing(app: Guard, work: Path) 
 
 def test_a_file_that_is_too_slow_or_too_large_leaves_nothing(app: Guard, work: Path) -> None:
     waits: list[Any] = [part(b"text\n", more=True), "wait"]
-    status, _, body = ask(app, "POST", "/files", waits, **OCTETS)
+    status, _, body = post(app, waits)
     assert (status, list(work.iterdir())) == (408, [])
     assert b"of the file arrived in 0.2 s" in body
     large = [part(b"x" * 60_000, more=True) for _ in range(5)] + [part(b"x")]
-    status, _, body = ask(app, "POST", "/files", large, **OCTETS)
+    status, _, body = post(app, large)
     assert (status, list(work.iterdir())) == (413, [])
     assert b"--max-upload" in body
-    assert ask(app, "POST", "/files", [part(b"x")], content_length="200001", **OCTETS)[0] == 413
+    assert post(app, [part(b"x")], content_length="200001")[0] == 413
     app.uploading = 4
-    assert ask(app, "POST", "/files", [part(b"x")], **OCTETS)[0] == 503
+    assert post(app, [part(b"x")])[0] == 503
     assert ask(app, "POST", "/predict", [part(b'{"text": "a"}')])[0] == 200  # others are not held up
 
 
@@ -466,7 +466,7 @@ def test_50_mb_are_not_held_in_memory(folder: Path, work: Path) -> None:
     line = b"w0_1 w0_2 and some more words of a usual length," + b"y" * 50 + b"\n"
     same = part(line * (1_000_000 // len(line)), more=True)
     tracemalloc.start()
-    status, *_ = ask(app, "POST", "/files", [part(b"text,more\n", more=True), *[same] * 50, part(b"a,b\n")], **OCTETS)
+    status, *_ = post(app, [part(b"text,more\n", more=True), *[same] * 50, part(b"a,b\n")])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert status == 200
@@ -524,6 +524,17 @@ def test_a_full_disk_while_classifying_can_be_resumed(analyst: Analyst, monkeypa
     assert analyst.classify()["stage"] == "done"
 
 
+def slow_down(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let each part take some time."""
+    classified = jobs.classified
+
+    def slow(*given: Any) -> pl.DataFrame:
+        time.sleep(seconds)
+        return classified(*given)
+
+    monkeypatch.setattr(jobs, "classified", slow)
+
+
 # stopped and resumed -------------------------------------------------------------------------------------------------
 
 
@@ -539,15 +550,18 @@ def test_a_job_whose_worker_died_is_stopped_and_resumed(
     (work / analyst.id / "state.json").write_text(
         json.dumps({**state, "stage": "classifying", "parts": [2], "done": 2})
     )
-    stopped = analyst.ask("")
+    stopped = analyst.when_stopped()
     assert (stopped["stage"], stopped["stopped"], stopped["done"]) == ("classifying", True, 2)
     assert [row["row"] for row in analyst.ask("/rows")["rows"]] == [1, 2]
     assert "not all rows" in analyst.tell("download", {"format": "csv"}, 409)["error"]
     scored: list[int] = []
     classified = jobs.classified
-    monkeypatch.setattr(
-        jobs, "classified", lambda frame, *more: scored.append(frame.height) or classified(frame, *more)
-    )
+
+    def counted(frame: pl.DataFrame, *more: Any) -> pl.DataFrame:
+        scored.append(frame.height)
+        return classified(frame, *more)
+
+    monkeypatch.setattr(jobs, "classified", counted)
     assert analyst.classify()["job"] == done["job"]
     assert scored == [2, 1]  # the first part is not done again
     assert len(analyst.ask("/rows")["rows"]) == 5
@@ -559,7 +573,7 @@ def test_a_job_whose_worker_died_is_stopped_and_resumed(
 def test_reading_that_was_stopped_is_done_again(analyst: Analyst, work: Path) -> None:
     analyst.upload()
     (work / analyst.id / "state.json").write_text(json.dumps({"stage": "reading", "said": {}, "done": 0}))
-    assert analyst.ask("")["stopped"]
+    assert analyst.when_stopped()["stage"] == "reading"
     analyst.tell("read", {})
     assert analyst.until("ready")["look"]["rows"] == 5
 
@@ -576,8 +590,7 @@ def test_one_job_at_a_time(analyst: Analyst, work: Path, monkeypatch: pytest.Mon
 def test_a_server_that_stops_leaves_a_job_to_resume(folder: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "PART_ROWS", 1)
     work.mkdir()
-    classified = jobs.classified
-    monkeypatch.setattr(jobs, "classified", lambda *given: (time.sleep(0.2), classified(*given))[1])
+    slow_down(monkeypatch, 0.2)
     settings = Settings({"tickets": folder}, work=work)
     with TestClient(make_app(settings), base_url=settings.address) as client:
         analyst = Analyst(client)
@@ -594,8 +607,7 @@ def test_a_server_that_stops_leaves_a_job_to_resume(folder: Path, work: Path, mo
 
 def test_a_file_deleted_while_it_is_classified(analyst: Analyst, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "PART_ROWS", 1)
-    classified = jobs.classified
-    monkeypatch.setattr(jobs, "classified", lambda *given: (time.sleep(0.1), classified(*given))[1])
+    slow_down(monkeypatch, 0.1)
     analyst.upload()
     analyst.tell("classify", {"text": "text"})
     analyst.client.delete(f"/files/{analyst.id}")
@@ -613,10 +625,10 @@ def test_old_files_are_deleted_and_not_too_many_kept(
     analyst.upload()
     old, now = analyst.id, time.time()
     assert analyst.ask("")["deleted_on"] == pytest.approx(now + 30 * 86_400, abs=60)
-    monkeypatch.setattr(folders.time, "time", lambda: now + 29 * 86_400)
+    monkeypatch.setattr("tfcr.serving.files.folder.time.time", lambda: now + 29 * 86_400)
     analyst.upload()
     assert (work / old).exists()
-    monkeypatch.setattr(folders.time, "time", lambda: now + 31 * 86_400)
+    monkeypatch.setattr("tfcr.serving.files.folder.time.time", lambda: now + 31 * 86_400)
     connect()
     assert not (work / old).exists()
     monkeypatch.setattr(folders, "MOST_KEPT", 1)
@@ -646,7 +658,6 @@ def test_folders_are_for_their_owner_alone(analyst: Analyst, work: Path) -> None
 def test_uploads_at_the_same_time(folder: Path, work: Path) -> None:
     work.mkdir()
     app = make_app(Settings({"tickets": folder}, work=work))
-    assert asyncio.run(asyncio.sleep(0)) is None
-    results = [ask(app, "POST", "/files", [part(CSV)], **OCTETS)[0] for _ in range(3)]
+    results = [post(app, [part(CSV)])[0] for _ in range(3)]
     assert results == [200, 200, 200]
     assert len([path for path in work.iterdir() if len(path.name) == 22]) == 3
