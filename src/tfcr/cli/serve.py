@@ -103,8 +103,9 @@ def serve(
         ),
     ] = 30,
 ) -> None:
-    """Answer requests over HTTP: classify, explain, list words; and classify files in a browser.
+    """Answer requests over HTTP, and show pages in a browser.
 
+    Programs classify, explain and list words; people upload files to classify, and correct labels.
     A model that is replaced on disk is taken up without a restart. SIGTERM and Ctrl-C answer what was accepted first.
 
     \b

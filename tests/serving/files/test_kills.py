@@ -1,4 +1,4 @@
-"""Servers that are killed: what was acknowledged is on disk, and shown by the next one.
+"""Servers in processes of their own, on full disks, and killed: what was acknowledged is there.
 
 ``KILLS=100 pytest tests/serving/files/test_kills.py`` kills more often than the 20 times of every day.
 """
@@ -7,6 +7,8 @@ import json
 import os
 import random
 import signal
+import socket
+import sys
 import threading
 import time
 from collections import defaultdict
@@ -92,6 +94,27 @@ class Corrector(threading.Thread):
                 return
             self.acknowledged |= self.sent
             self.count += 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
+def test_a_disk_that_takes_no_more_and_a_client_that_hangs_up(tmp_path: Path) -> None:
+    import resource
+
+    with serving(KEPT, "--work", tmp_path) as server, Client(server) as client:
+        path = client.upload(ROWS)
+        before = sorted(tmp_path.iterdir())
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            head = "POST /files HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n"
+            connection.sendall(f"{head}Content-Length: 1000000\r\n\r\n".encode() + b"text\n" * 100_000)
+            wait_for(lambda: len(list(tmp_path.iterdir())) > len(before))  # it is being written
+        wait_for(lambda: sorted(tmp_path.iterdir()) == before)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (150_000, 150_000))
+        client.connection.request("POST", "/files", b"text\n" * 100_000, {"Content-Type": "application/octet-stream"})
+        answer = client.connection.getresponse()
+        assert (answer.status, json.loads(answer.read())["error"]) == (507, "the disk of the server is full")
+        assert sorted(tmp_path.iterdir()) == before
+        client.ask("POST", f"{path}/classify", {"text": "text"})
+        assert client.until(path, "done")["done"] == ROWS
 
 
 @pytest.mark.slow
