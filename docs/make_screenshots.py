@@ -73,7 +73,7 @@ def _correct(page: Any) -> None:
     page.locator("#range", has_text="Rows 1 to 50").wait_for()
     page.locator("#help").evaluate("(help) => help.removeAttribute('open')")
     page.locator("#rows tr").first.focus()
-    for key in ("2", "j", "e"):
+    for key in ("3", "j", "e"):
         page.keyboard.press(key)
     page.locator(".aside .words").wait_for()
     page.locator("#rows-title").evaluate("(title) => title.scrollIntoView()")

@@ -337,7 +337,7 @@
     const label = row.has_text || row.corrected !== null ? inWords(now(row) ?? []) : "no text";
     const labelCell = element("td", label, { class: "text label", dir: "auto" });
     if (row.corrected !== null && inWords(row.corrected) !== inWords(row.label)) labelCell.append(element("span", ` instead of ${row.label === null ? "no label" : inWords(row.label)}`, { class: "soft" }));
-    const notes = [row.unsure && row.corrected === null ? "unsure" : "", row.corrected !== null ? (row.saving ? "saving…" : "changed by me") : "", row.agrees === false ? "other than given" : ""];
+    const notes = [row.unsure && row.corrected === null ? "unsure" : "", row.corrected !== null ? (row.saving ? "saving…" : "changed by me") : "", row.agrees === false && row.corrected === null ? "other than given" : ""];
     const probability = Array.isArray(row.probability) ? row.probability.map(percent).join(", ") : percent(row.probability);
     made.append(
       element("td", number(row.row)), element("td", row.text + (row.cut ? "…" : ""), { class: "text", dir: "auto" }), labelCell,

@@ -16,5 +16,5 @@ An upload takes this way, and each step leaves a file in the folder of the uploa
         state.json   lock                  how far the work on it is; locked by the worker that does it
         parts-1f0e3dad/00000.arrow         predictions of the first rows
         corrections.jsonl                  a journal of what the person decided
-        result-0a1b2c3d.csv                the last download
+        result-0a1b2c3d.csv                a download
 """

@@ -1,6 +1,7 @@
 """The table of an upload as it was read, with what was added: written as ``tfcr predict`` writes it."""
 
 import secrets
+import time
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -21,12 +22,14 @@ from tfcr.serving.problems import RequestError
 
 FORMATS = ("csv", "tsv", "xlsx", "jsonl")
 """Rows of WRITERS that can be downloaded."""
+STALE = 600
+"""Seconds after which a result is deleted when the next one is written."""
 KEPT = ("text", "label", "given", "agrees")
 """Columns of a part that are not written: the table has them already, or they are written otherwise."""
 
 
 def write_result(upload: Upload, state: State, rows: Rows, format_name: str) -> Path:
-    """Write the result of an upload in a format, and return its file; an older one is deleted."""
+    """Write the result of an upload in a format, and return its file; older ones are deleted."""
     upload.check_data()
     path = upload.folder / f"result-{secrets.token_hex(4)}.{format_name}"
     WRITERS[format_name].check()
@@ -36,8 +39,8 @@ def write_result(upload: Upload, state: State, rows: Rows, format_name: str) -> 
     except DataError as error:
         raise RequestError(422, str(error), "another format: JSON lines hold anything") from error
     for other in upload.folder.glob("result-*.*"):
-        if other != path:
-            with suppress(OSError):
+        with suppress(OSError):
+            if time.time() - other.stat().st_mtime > STALE:  # another tab may be about to fetch a younger one
                 other.unlink()
     return path
 

@@ -220,6 +220,7 @@ def classified(frame: pl.DataFrame, served: ServedModel, job: Mapping[str, Any])
     extras = Extras(second=not several)
     names = added_columns(model, [], extras).columns
     found = predict_frame(model, texts, ["text"], names=names, extras=extras)
+    found = found.with_columns(pl.col(pl.Float64).fill_nan(None))  # which JSON does not know
     unsure = (
         (found["predicted"] == UNSURE) if job["may_be_unsure"] else pl.Series([False]).new_from_index(0, found.height)
     )

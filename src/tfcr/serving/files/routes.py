@@ -191,7 +191,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         """Take a file, and begin to look at it."""
         check_query(request, "name")
         parts = request.scope["tfcr.upload"].parts()
-        found = await uploads.receive(name, parts, service.work.run)
+        found = await uploads.receive(name, parts, asyncio.to_thread)  # scoring does not hold it up
         await service.work.run(files.jobs.read, found, {})
         return await answer(lambda: files.status(found))
 
