@@ -38,13 +38,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def connect(folder: Path) -> Iterator[Connect]:
+def connect(folder: Path, tmp_path: Path) -> Iterator[Connect]:
     """Return a function that starts the application in this process, and gives a client of it."""
     opened: list[TestClient] = []
 
     def start(*folders: Path, limits: Limits | None = None, **options: Any) -> TestClient:
         given = {path.name: path for path in folders or (folder,)}
-        settings = Settings(given, limits=limits or Limits(), **options)
+        (tmp_path / "work").mkdir(exist_ok=True)
+        settings = Settings(given, limits=limits or Limits(), **{"work": tmp_path / "work", **options})
         client = TestClient(make_app(settings), base_url=settings.address, follow_redirects=False)
         client.__enter__()
         opened.append(client)
@@ -98,9 +99,9 @@ class Running:
 
 
 @contextmanager
-def serving(*arguments: object) -> Iterator[Running]:
-    """Run ``tfcr serve`` on a free port, and wait until it listens."""
-    command = [sys.executable, "-m", "tfcr", "serve", *map(str, arguments), "--port", "0"]
+def serving(*arguments: object, port: int = 0) -> Iterator[Running]:
+    """Run ``tfcr serve``, by default on a free port, and wait until it listens."""
+    command = [sys.executable, "-m", "tfcr", "serve", *map(str, arguments), "--port", str(port)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment())
     assert process.stderr is not None
     stream = process.stderr

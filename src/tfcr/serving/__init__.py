@@ -10,6 +10,8 @@ A request takes this way:
     work        scoring on a few threads, so that the event loop stays free
     answers     what is answered, as plain data
     metrics     what happened, for Prometheus
+    files/      files that are uploaded, classified in the background, corrected and downloaded
+    journal     what people decided, on disk before it is acknowledged
 
 ``server`` binds the address and runs all this with uvicorn, in one process or several. Pages for people are rows of
 `pages.PAGES`.

@@ -7,8 +7,9 @@ its own, in the module of that page.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tfcr.pages import content_policy, escape, page
+from tfcr.pages import content_policy, escape, page, resource
 from tfcr.serving.documentation import documentation_html
+from tfcr.serving.files.page import files_html
 from tfcr.serving.service import Service
 
 SHOWN_CLASSES = 20
@@ -76,8 +77,14 @@ def documentation_page(service: Service) -> Page:
     return Page("What this server answers", body)
 
 
+def files_page(service: Service) -> Page:
+    """Return the page that classifies files."""
+    return Page("Classify a file", files_html(service), (resource("files.js"),), connects=True)
+
+
 PAGES: dict[str, Entry] = {
     "/": Entry("Models", start_page),
+    "/classify": Entry("Classify a file", files_page, lambda service: service.settings.work is not None),
     "/docs": Entry("For programs", documentation_page),
 }
 """Path → page, in the order of the menu."""
