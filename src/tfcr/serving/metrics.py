@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ROUTES = ("/predict", "/explain", "/model", "/words", "/health", "/metrics", "/openapi.json", "/docs", "/", "other")
+ROUTES = (
+    *("/predict", "/explain", "/model", "/words", "/health", "/metrics", "/openapi.json", "/docs", "/"),
+    *("/try", "/try/explain", "/try/word"),
+    *("/documents", "/documents/classes", "/documents/class", "/documents/list", "/documents/text"),
+    "other",
+)
 STATUSES = (200, 303, 400, 401, 403, 404, 405, 408, 413, 415, 421, 422, 499, 500, 503)
 """499: the client hung up before its request was complete, and got no answer."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -14,7 +14,7 @@ from fastapi import FastAPI, Request, Response
 from tfcr.serving import answers
 from tfcr.serving.metrics import Metrics
 from tfcr.serving.models import Models, ServedModel
-from tfcr.serving.problems import RequestError, to_json
+from tfcr.serving.problems import RequestError, one_of, to_json
 from tfcr.serving.settings import Settings
 from tfcr.serving.shapes import ExplainRequest, PredictRequest, parse
 from tfcr.serving.work import SMALL_BODY, Work
@@ -98,3 +98,14 @@ class Service:
         self.work.close()
         accepted, answered = self.metrics.get("accepted"), self.metrics.get("answered")
         logger.warning("stopped: %d requests accepted, %d of them answered", accepted, answered)
+
+
+def check_query(request: Request, *known: str) -> None:
+    """Refuse parameters that are not known, or given twice: a misspelt one would be ignored."""
+    if not request.scope["query_string"]:
+        return
+    given = [name for name, _ in request.query_params.multi_items()]
+    for name in given:
+        if name not in known or given.count(name) > 1:
+            what = "an unknown parameter" if name not in known else "twice the parameter"
+            raise RequestError(422, f"found {what} {name[:80]!r}", one_of(known) if known else "none")
