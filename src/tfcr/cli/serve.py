@@ -1,20 +1,27 @@
 """``tfcr serve``."""
 
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfcr.cli.help import input_option
+from tfcr.cli.options import Reading, refuse_given, with_options
 from tfcr.cli.output import if_stopped, note
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tfcr.serving import Settings
 
 address_option = partial(typer.Option, rich_help_panel="Address")
 limit_option = partial(typer.Option, rich_help_panel="Limits")
 
 
+@with_options
 def serve(
+    context: typer.Context,
     models: Annotated[
         list[str],
         typer.Argument(
@@ -23,6 +30,16 @@ def serve(
             show_default=False,
         ),
     ],
+    reading: Reading,
+    data: Annotated[
+        list[str] | None,
+        input_option(
+            "--data",
+            metavar="DATA",
+            help="Labelled texts to list by class, with what is right and wrong, on a page of their own: files, or a "
+            "dataset's name; repeat for several files.",
+        ),
+    ] = None,
     host: Annotated[
         str, address_option("--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all of this machine.")
     ] = "127.0.0.1",
@@ -83,13 +100,19 @@ def serve(
 
     \b
     tfcr serve model
+    tfcr serve model --data tickets.csv --label queue
     tfcr serve model --host 0.0.0.0 --workers 4
     """
+    from dataclasses import replace
+
     from tfcr.serving import Limits, Settings, name_folders
     from tfcr.serving import serve as run
     from tfcr.serving.settings import token_for
+    from tfcr.system.files import scratch_folder
     from tfcr.system.hardware import size_in_bytes
 
+    if not data:
+        refuse_given(context, tuple(Reading.__dataclass_fields__), "without --data, but it is for these texts")
     limits = Limits(size_in_bytes(max_body, "--max-body "), max_batch, max_text, queue, timeout)
     settings = Settings(
         folders=name_folders(models),
@@ -101,7 +124,23 @@ def serve(
         workers=workers,
     )
     if_stopped("requests that were accepted have been answered")
-    run(settings, _tell)
+    with ExitStack() as stack:
+        if data:
+            folder = stack.enter_context(scratch_folder())
+            _write_documents(folder, next(iter(settings.folders.values())), reading, data)
+            settings = replace(settings, documents=folder)
+        run(settings, _tell)
+
+
+def _write_documents(folder: "Path", first: "Path", reading: Reading, data: list[str]) -> None:
+    """Read the documents to list, by default from the columns that the first model was trained on."""
+    from tfcr.serving import write_documents
+    from tfcr.trained.model import TrainedModel
+
+    model = TrainedModel.load(first, check=False)
+    several = model.decision.several
+    corpus = reading.corpus(data, model.training, model.classes.tolist(), several=several, keep_unlabelled=True)
+    write_documents(corpus, folder)
 
 
 def _tell(settings: "Settings") -> None:

@@ -24,7 +24,8 @@ except ImportError:
     raise MissingExtraError("serving models over HTTP", "serve") from None
 
 from tfcr.serving.app import make_app
+from tfcr.serving.documents.store import write_documents
 from tfcr.serving.server import serve
 from tfcr.serving.settings import Limits, Settings, name_folders
 
-__all__ = ["Limits", "Settings", "make_app", "name_folders", "serve"]
+__all__ = ["Limits", "Settings", "make_app", "name_folders", "serve", "write_documents"]

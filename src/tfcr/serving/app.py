@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 
 from tfcr.errors import TfcrError, in_one_line
 from tfcr.serving import answers
+from tfcr.serving.documents import routes as documents
 from tfcr.serving.guard import Guard
 from tfcr.serving.metrics import CONTENT_TYPE
 from tfcr.serving.models import MOST_WORDS
@@ -89,6 +90,7 @@ def make_app(settings: Settings) -> Guard:
         return Response(service.metrics.text(hashes, models.replaced), headers={"content-type": CONTENT_TYPE})
 
     trying.add_routes(app, service)
+    documents.add_routes(app, service)
     for path, entry in PAGES.items():
         if entry.is_there(service):
             app.get(path, include_in_schema=False)(_show(path, entry, service))

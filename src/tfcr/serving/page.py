@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tfcr.pages import content_policy, page
+from tfcr.pages import content_policy, escape, page
 from tfcr.serving.service import Service
 
 
@@ -32,3 +32,11 @@ class Entry:
     name: str
     make: Callable[[Service], Page]
     is_there: Callable[[Service], bool] = lambda _: True
+
+
+def model_select(service: Service) -> str:
+    """Return a list to choose a model from, as HTML; hidden if there is one only."""
+    names = list(service.models.current)
+    options = "".join(f'<option value="{escape(name)}">{escape(name)}</option>' for name in names)
+    hidden = " hidden" if len(names) == 1 else ""
+    return f'<p{hidden}><label for="model">Model</label> <select id="model">{options}</select></p>'

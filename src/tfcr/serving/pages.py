@@ -6,6 +6,7 @@ its own, in the module of that page.
 
 from tfcr.pages import escape
 from tfcr.serving.documentation import documentation_html
+from tfcr.serving.documents.routes import documents_page
 from tfcr.serving.page import Entry, Page
 from tfcr.serving.service import Service
 from tfcr.serving.trying.routes import try_page
@@ -51,6 +52,7 @@ def documentation_page(service: Service) -> Page:
 PAGES: dict[str, Entry] = {
     "/": Entry("Models", start_page),
     "/try": Entry("Try", try_page),
+    "/documents": Entry("Documents", documents_page, lambda service: service.documents is not None),
     "/docs": Entry("For programs", documentation_page),
 }
 """Path → page, in the order of the menu."""

@@ -79,6 +79,8 @@ class Settings:
         Processes.
     metrics
         The folder in which workers share their counters; None if there is one process.
+    documents
+        The folder of the documents to list, written by `write_documents`; None if there are none.
     """
 
     folders: Mapping[str, Path]
@@ -89,6 +91,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     workers: int = 1
     metrics: Path | None = None
+    documents: Path | None = None
 
     def __post_init__(self) -> None:
         WORKERS.check(self.workers)

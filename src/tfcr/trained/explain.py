@@ -160,8 +160,8 @@ class Explanation:
         """Return each word where it stands, and what it adds there to the score of a class; in the text's order.
 
         A term that stands in several places adds the same in each, and half of a bigram goes to each of its two words.
-        Words that add nothing are left out. They add up to what all terms add. Of a long text, those `until` a character
-        may be enough.
+        Words that add nothing are left out. They add up to what all terms add. Of a long text, those `until` a
+        character may be enough.
         """
         number = self._numbered(label)
         placed = [

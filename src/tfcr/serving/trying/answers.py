@@ -150,7 +150,9 @@ def word_weights(served: ServedModel, word: str, text: str) -> dict[str, Any]:
         **found,
         "occurrences": row.occurrences.toarray()[0].tolist(),
         "documents": row.documents.toarray()[0].tolist(),
-        "schemes": {name: np.broadcast_to(of_classes, len(served.keys)).tolist() for name, of_classes in weights.items()},
+        "schemes": {
+            name: np.broadcast_to(of_classes, len(served.keys)).tolist() for name, of_classes in weights.items()
+        },
     }
 
 

@@ -5,8 +5,8 @@ from string import Template
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tfcr.pages import escape, resource
-from tfcr.serving.page import Page
+from tfcr.pages import resource
+from tfcr.serving.page import Page, model_select
 from tfcr.serving.problems import to_json
 from tfcr.serving.service import Service, check_query
 from tfcr.serving.shapes import MOST_NAME, check_length, validated
@@ -43,14 +43,6 @@ def try_page(service: Service) -> Page:
         explanation=resource("explanation.html"),
     )
     return Page("Try", body, (resource("view.js"), resource("asking.js"), resource("live.js")), connects=True)
-
-
-def model_select(service: Service) -> str:
-    """Return a list to choose a model from, as HTML; hidden if there is one only."""
-    names = list(service.models.current)
-    options = "".join(f'<option value="{escape(name)}">{escape(name)}</option>' for name in names)
-    hidden = " hidden" if len(names) == 1 else ""
-    return f'<p{hidden}><label for="model">Model</label> <select id="model">{options}</select></p>'
 
 
 def add_routes(app: FastAPI, service: Service) -> None:
