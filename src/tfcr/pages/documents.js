@@ -130,8 +130,8 @@
     say(at("page"), `page ${found.page} of ${pages}`);
     at("previous").setAttribute("aria-disabled", String(found.page <= 1));
     at("next").setAttribute("aria-disabled", String(found.page >= pages));
-    const columns = [["row"], ["text", "text"], ["label", "name"], ["predicted", "name"], ["probability"], ["", "name"]];
-    at("list-head").replaceChildren(row(columns.map(([name, kind = ""]) => element(name ? "th" : "td", name, name ? { scope: "col", class: kind } : {}))));
+    const columns = [["row"], ["text", "text"], ["label", "name"], ["predicted", "name"], ["probability"], ["result", "name"]];
+    at("list-head").replaceChildren(row(columns.map(([name, kind = ""]) => element("th", name, { scope: "col", class: kind }))));
     at("list").replaceChildren(...found.documents.map(documentRow));
   }
 

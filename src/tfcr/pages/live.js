@@ -113,7 +113,7 @@
     if ([...at("model").options].some(({ value }) => value === asked.get("model"))) at("model").value = asked.get("model");
     if (asked.has("document")) {
       try {
-        at("text").value = (await tfcrAsk.get("/documents/text", { number: asked.get("document") })).text.slice(0, at("text").maxLength);
+        at("text").value = (await tfcrAsk.get("/documents/text", { model: at("model").value, number: asked.get("document") })).text.slice(0, at("text").maxLength);
       } catch (problem) {
         say(at("trouble"), problem.message);
         return;

@@ -128,13 +128,16 @@ class Results:
     def listed(self, wanted: Wanted) -> Numbers:
         """Return the numbers of the documents that are wanted, in their order."""
         status = None if wanted.status is None else STATUSES[wanted.status]
-        found = np.arange(len(self.documents))
-        if wanted.label is None and wanted.predicted is None:
-            found = found if status is None else np.flatnonzero(self.status == status)
+        chosen = np.ones(len(self.documents), np.bool_)
+        if wanted.label is None and wanted.predicted is None and status is not None:
+            chosen = self.status == status
         for pairs, number in ((self.labelled, wanted.label), (self.assigned, wanted.predicted)):
             if number is not None:
-                chosen = (pairs.classes == number) & (True if status is None else pairs.status == status)
-                found = np.intersect1d(found, pairs.documents[chosen])
+                of_class = (pairs.classes == number) & (True if status is None else pairs.status == status)
+                has = np.zeros(len(self.documents), np.bool_)
+                has[pairs.documents[of_class]] = True
+                chosen &= has
+        found = np.flatnonzero(chosen)
         if wanted.order == "probability":
             found = found[np.argsort(-self.predictions.probability[found], kind="stable")]
         return found

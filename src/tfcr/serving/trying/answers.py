@@ -67,7 +67,7 @@ def explanation(served: ServedModel, text: str, known: str, shown: int | None) -
         "others": {"terms": len(others), "added": _of(columns, _sum(others, len(order)))},
         "marks": _marks(found, viewed),
         "unknown": list(found.unknown[:SHOWN_UNKNOWN]),
-        "how": _sentences(found.how()),
+        "how": _how(found),
     }
 
 
@@ -120,13 +120,13 @@ def utf16_offsets(text: str) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(1 + (codes > 0xFFFF))])
 
 
-def _sentences(lines: Iterable[str]) -> str:
-    """Return lines as sentences.
-
-    >>> _sentences(["picked: the largest score", "a is sure"])
-    'Picked: the largest score. A is sure.'
-    """
-    return " ".join(f"{line[:1].upper()}{line[1:]}." for line in lines)
+def _how(found: Explanation) -> str:
+    """Return in a sentence how label and probability followed from the scores."""
+    lines = found.how()
+    if found.decision.several:
+        lines.append("every class is assigned whose score is above its threshold")
+    said = "; ".join(lines)
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 # a word ------------------------------------------------------------------------------------------------------------
