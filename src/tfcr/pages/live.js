@@ -51,7 +51,7 @@
     (found) => {
       const { columns, rows } = tableOf(found);
       say(at("said"), sayWord(found));
-      draw(draw(at("weight-head"), [["tr", ""]])[0], columns.map((name) => ["th", name, { scope: "col" }]));
+      draw(draw(at("weight-head"), [["tr", ""]])[0], columns.map((name) => ["th", name, { scope: "col", class: "number" }]));
       draw(at("weights"), rows.map(() => ["tr", ""])).forEach((row, i) => {
         const [label, ...values] = rows[i];
         draw(row, [["th", label, { scope: "row", dir: "auto" }], ...values.map((value) => ["td", value, { class: "number" }])]);

@@ -12,7 +12,7 @@ A request takes this way:
     metrics     what happened, for Prometheus
 
 ``server`` binds the address and runs all this with uvicorn, in one process or several. Pages for people are rows of
-`pages.PAGES`.
+`pages.PAGES`; ``trying`` and ``documents`` hold those that ask the server, with the routes that they ask.
 """
 
 from tfcr.errors import MissingExtraError

@@ -18,7 +18,7 @@ def export_page(model: TrainedModel) -> str:
     body = Template(resource("try.html")).substitute(
         title=escape(title),
         about=escape(_about(model)),
-        explanation=resource("explanation.html"),
+        explanation=Template(resource("explanation.html")).substitute(word=""),
         table=as_json_block(table_json(model), "table"),
     )
     return page(title, body, scripts=[resource("classify.js"), resource("view.js"), resource("try.js")])

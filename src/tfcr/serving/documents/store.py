@@ -9,7 +9,7 @@ Labels are numbers of a list, since a document may have none or several:
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -84,5 +84,14 @@ def write_documents(corpus: Corpus, folder: Path) -> None:
     }
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
-    about = {"name": corpus.name, "labels": list(numbers)}
+    about = {"name": _without_folders(corpus.name), "labels": list(numbers)}
     (folder / "about.json").write_text(json.dumps(about), "utf-8")
+
+
+def _without_folders(names: str) -> str:
+    """Return the names of files as clients see them: where they are is none of their business.
+
+    >>> _without_folders("/home/me/a.csv, b.csv")
+    'a.csv, b.csv'
+    """
+    return ", ".join(PurePath(name).name or name for name in names.split(", "))

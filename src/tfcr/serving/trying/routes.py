@@ -40,7 +40,7 @@ def try_page(service: Service) -> Page:
     body = Template(resource("live.html")).substitute(
         models=model_select(service),
         most=min(service.settings.limits.max_text, MAX_CHARACTERS),
-        explanation=resource("explanation.html"),
+        explanation=Template(resource("explanation.html")).substitute(word=resource("word.html")),
     )
     return Page("Try", body, (resource("view.js"), resource("asking.js"), resource("live.js")), connects=True)
 
