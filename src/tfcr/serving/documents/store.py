@@ -91,7 +91,7 @@ def write_documents(corpus: Corpus, folder: Path) -> None:
 def _without_folders(names: str) -> str:
     """Return the names of files as clients see them: where they are is none of their business.
 
-    >>> _without_folders("/home/me/a.csv, b.csv")
+    >>> _without_folders("data/a.csv, b.csv")
     'a.csv, b.csv'
     """
     return ", ".join(PurePath(name).name or name for name in names.split(", "))
