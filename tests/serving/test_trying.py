@@ -135,11 +135,18 @@ def test_a_word_has_its_weight_by_every_scheme(connect: Connect, tmp_path: Path)
         np.testing.assert_allclose(weights, expected, rtol=1e-5)
     (term,) = [word for word in trained.explain("a film").words if word.word == "film"]
     np.testing.assert_allclose(found["added"], term.contributions)
+    assert not found["alone"]
+
+
+def test_a_word_that_is_not_in_the_text_is_weighed_alone(client: TestClient, model: TrainedModel) -> None:
+    found = client.post("/try/word", json={"word": "w1_1", "text": "w0_1", "model": "tickets"}).json()
+    assert found["alone"]
+    np.testing.assert_allclose(found["added"], model.explain("w1_1").words[0].contributions)
 
 
 def test_a_word_that_training_did_not_see(client: TestClient) -> None:
     found = client.post("/try/word", json={"word": "neverseen", "text": "w0_1", "model": "tickets"}).json()
-    assert (found["schemes"], found["added"], found["documents"]) == ({}, None, None)
+    assert (found["schemes"], found["documents"], found["alone"]) == ({}, None, True)
 
 
 def test_a_model_without_counts_says_so(connect: Connect, tmp_path: Path) -> None:

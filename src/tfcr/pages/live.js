@@ -60,9 +60,9 @@
     },
   );
 
-  function sayWord({ word, kept, added, schemes, classes: all }) {
+  function sayWord({ word, kept, added, alone, schemes, classes: all }) {
     const more = all.length > SHOWN_ROWS ? ` ${SHOWN_ROWS} of ${all.length} classes are shown.` : "";
-    const here = added ? "adds: to the score of each class, in this text. " : "";
+    const where = alone ? "in a text of this word alone" : "in this text", here = added ? `adds: to the score of each class, ${where}. ` : "";
     if (!kept) return `${word} — ${here}This model was saved without its class counts, so there are no weights.${more}`;
     if (!Object.keys(schemes).length) return `${word} — ${here}It has no class counts: it did not occur in training as a word of its own.${more}`;
     return `${word} — ${here}Occurrences and documents of the training texts, and the weight by each scheme.${more}`;

@@ -135,12 +135,15 @@ def _how(found: Explanation) -> str:
 def word_weights(served: ServedModel, word: str, text: str) -> dict[str, Any]:
     """Return a term's weight in every class by each scheme, and what it adds to every score in a text.
 
-    Without class counts there are no weights, and `kept` is false. `added` is None if the term is not in the text.
+    Without class counts there are no weights, and `kept` is false. Of a term that is not in the text, `added` is what
+    it adds `alone`, in a text of its own; None if it adds nothing there either.
     """
     term = " ".join(_tokens(served, word))
     counts = served.class_counts
     found = {**model_fields(served), "word": term, "classes": served.keys, "kept": counts is not None}
-    found["added"] = _added(served, term, text)
+    added = _added(served, term, text)
+    found["alone"] = added is None
+    found["added"] = _added(served, term, term) if added is None else added
     place = -1 if counts is None else bisect_left(counts.words, term)
     if counts is None or place == len(counts.words) or counts.words[place] != term:
         return {**found, "occurrences": None, "documents": None, "schemes": {}}
