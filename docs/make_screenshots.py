@@ -21,6 +21,7 @@ IMAGES = Path(__file__).with_name("images")
 COLOURS = 128
 MODULES = ("asyncio", "email", "logging", "tkinter")
 """Four classes, so that all of them fit the pictures."""
+COLUMNS = ("--text", "text", "--label", "label")
 TEXT = "Return the header of the message, and send it over the socket that listens for connections."
 
 Opened = Callable[[Path], AbstractContextManager[str]]
@@ -57,7 +58,7 @@ def _train(folder: Path) -> None:
     rows = _docstrings()
     _write(folder / "docstrings.csv", rows[::2])
     _write(folder / "new.csv", rows[1::2])
-    _run(folder, "train", "docstrings.csv", "--preset", "fast", "--text", "text", "--label", "label", "-o", "docstrings")
+    _run(folder, "train", "docstrings.csv", "--preset", "fast", *COLUMNS, "-o", "docstrings")
 
 
 def _written(*command: str) -> Opened:
@@ -78,8 +79,8 @@ def _served(page: str) -> Opened:
     @contextmanager
     def opened(folder: Path) -> Iterator[str]:
         _train(folder)
-        data = ("--data", folder / "new.csv", "--text", "text", "--label", "label")
-        with serving(folder / "docstrings", *data, "--work", folder / "work") as server:
+        model, data, work = folder / "docstrings", folder / "new.csv", folder / "work"
+        with serving(model, "--data", data, *COLUMNS, "--work", work) as server:
             yield server.address + page
 
     return opened

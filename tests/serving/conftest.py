@@ -19,7 +19,8 @@ from starlette.testclient import TestClient
 
 from tests.cli.runner import environment, run
 from tfcr import TrainedModel
-from tfcr.serving import Limits, Settings, make_app
+from tfcr.data import Corpus
+from tfcr.serving import Limits, Settings, make_app, write_documents
 from tfcr.trained.format import SCHEMA
 
 __all__ = ["run"]
@@ -64,6 +65,24 @@ def client(connect: Connect) -> TestClient:
 @pytest.fixture
 def model() -> TrainedModel:
     return TrainedModel.load(KEPT)
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    """Return a folder of documents to list: right ones, wrong ones, one of an unknown class, one without a label."""
+    return write_some(tmp_path / "documents")
+
+
+def write_some(folder: Path) -> Path:
+    """Write documents for the kept model into a new folder."""
+    folder.mkdir()
+    texts = [f"w{number % 3}_1 w{number % 3}_2 common{number}" for number in range(60)]
+    labels = [f"class {number % 3}" for number in range(60)]
+    labels[0], labels[3] = "class 2", "another"
+    rows = list(range(1, 61))
+    corpus = Corpus(texts, labels, rows=rows, name="some.csv", unlabelled={61: "w1_1 <b>w1_2</b>"})
+    write_documents(corpus, folder)
+    return folder
 
 
 def other_model(folder: Path) -> str:

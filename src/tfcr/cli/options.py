@@ -142,11 +142,12 @@ class Reading:
         *,
         several: bool = False,
         time: str | None = None,
+        keep_unlabelled: bool = False,
     ) -> "Corpus":
         """Read labelled texts, by default from the columns that a model was trained on, and report how.
 
         `classes` are that model's: spellings that --merge-labels prefers. `several` is whether it gives several labels.
-        `time` is the column of times, if they are needed.
+        `time` is the column of times, if they are needed. `keep_unlabelled`: texts without a label are read too.
         """
         from dataclasses import replace
 
@@ -154,7 +155,9 @@ class Reading:
         from tfcr.data import load_data
 
         classes = list(classes)
-        options = replace(self._options(training or {}, classes, several=several), time=time)
+        options = replace(
+            self._options(training or {}, classes, several=several), time=time, keep_unlabelled=keep_unlabelled
+        )
         corpus = load_data(sources, options, self.path)
         for line in corpus.notes:
             note(line)

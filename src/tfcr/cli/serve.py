@@ -2,15 +2,20 @@
 
 import errno
 import os
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfcr.cli.help import input_option
+from tfcr.cli.options import Reading, refuse_given, with_options
 from tfcr.cli.output import if_stopped, note
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tfcr.serving import Settings
 
 address_option = partial(typer.Option, rich_help_panel="Address")
@@ -18,7 +23,9 @@ limit_option = partial(typer.Option, rich_help_panel="Limits")
 file_option = partial(typer.Option, rich_help_panel="Uploaded files")
 
 
+@with_options
 def serve(
+    context: typer.Context,
     models: Annotated[
         list[str],
         typer.Argument(
@@ -27,6 +34,16 @@ def serve(
             show_default=False,
         ),
     ],
+    reading: Reading,
+    data: Annotated[
+        list[str] | None,
+        input_option(
+            "--data",
+            metavar="DATA",
+            help="Labelled texts to list by class, with what is right and wrong, on a page of their own: files, or a "
+            "dataset's name; repeat for several files.",
+        ),
+    ] = None,
     host: Annotated[
         str, address_option("--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all of this machine.")
     ] = "127.0.0.1",
@@ -110,13 +127,19 @@ def serve(
 
     \b
     tfcr serve model
+    tfcr serve model --data tickets.csv --label queue
     tfcr serve model --host 0.0.0.0 --workers 4
     """
+    from dataclasses import replace
+
     from tfcr.serving import Limits, Settings, name_folders
     from tfcr.serving import serve as run
     from tfcr.serving.settings import token_for
+    from tfcr.system.files import scratch_folder
     from tfcr.system.hardware import size_in_bytes
 
+    if not data:
+        refuse_given(context, tuple(Reading.__dataclass_fields__), "without --data, but it is for these texts")
     limits = Limits(
         size_in_bytes(max_body, "--max-body "),
         max_batch,
@@ -137,7 +160,23 @@ def serve(
         keep_days=keep,
     )
     if_stopped("requests that were accepted have been answered")
-    run(settings, _tell)
+    with ExitStack() as stack:
+        if data:
+            folder = stack.enter_context(scratch_folder())
+            _write_documents(folder, next(iter(settings.folders.values())), reading, data)
+            settings = replace(settings, documents=folder)
+        run(settings, _tell)
+
+
+def _write_documents(folder: "Path", first: "Path", reading: Reading, data: list[str]) -> None:
+    """Read the documents to list, by default from the columns that the first model was trained on."""
+    from tfcr.serving import write_documents
+    from tfcr.trained.model import TrainedModel
+
+    model = TrainedModel.load(first, check=False)
+    several = model.decision.several
+    corpus = reading.corpus(data, model.training, model.classes.tolist(), several=several, keep_unlabelled=True)
+    write_documents(corpus, folder)
 
 
 def _work_folder(given: str | None) -> Path | None:

@@ -576,7 +576,7 @@
     const strongest = [...words].sort((one, two) => Math.abs(two.added) - Math.abs(one.added)).slice(0, SHOWN_WORDS);
     const listed = strongest.map((word) => `${word.word} ${word.added < 0 ? "−" : "+"}${Math.abs(word.added).toFixed(2)}`).join(", ");
     const legend = element("p", "", { class: "soft" });
-    legend.append(element("mark", "underlined", { class: "for s3" }), ` speaks for ${key}, `, element("mark", "wavy", { class: "against s3" }), " against it; the darker, the more.");
+    legend.append(element("mark", "underlined", { class: "for s3" }), ` speaks for ${key}, `, element("mark", "wavy", { class: "against s3" }), " against it; the stronger the colour, the more.");
     return [marked(text, words), legend, element("p", listed ? `Strongest: ${listed}.` : "No word of this text is known.", { dir: "auto" })];
   }
 

@@ -10,16 +10,19 @@ from starlette.exceptions import HTTPException
 
 from tfcr.errors import TfcrError, in_one_line
 from tfcr.serving import answers
-from tfcr.serving.files.routes import add_routes as add_file_routes
+from tfcr.serving.documents import routes as documents
+from tfcr.serving.files import routes as files
 from tfcr.serving.guard import Guard
 from tfcr.serving.metrics import CONTENT_TYPE
 from tfcr.serving.models import MOST_WORDS
 from tfcr.serving.openapi import ANSWERS, describe_interface, request_body
-from tfcr.serving.pages import PAGES, Entry
+from tfcr.serving.page import Entry
+from tfcr.serving.pages import PAGES, menu
 from tfcr.serving.problems import RequestError, internal_error, one_of, to_json
 from tfcr.serving.service import Service, check_query
 from tfcr.serving.settings import Settings
 from tfcr.serving.shapes import ExplainRequest, PredictRequest
+from tfcr.serving.trying import routes as trying
 
 HTML = "text/html; charset=utf-8"
 
@@ -87,7 +90,9 @@ def make_app(settings: Settings) -> Guard:
         hashes = {name: served.hash for name, served in models.current.items()}
         return Response(service.metrics.text(hashes, models.replaced), headers={"content-type": CONTENT_TYPE})
 
-    add_file_routes(app, service)
+    trying.add_routes(app, service)
+    documents.add_routes(app, service)
+    files.add_routes(app, service)
     for path, entry in PAGES.items():
         if entry.is_there(service):
             app.get(path, include_in_schema=False)(_show(path, entry, service))
@@ -103,7 +108,7 @@ def _show(path: str, entry: Entry, service: Service) -> Callable[[Request], Resp
     def shown(request: Request) -> Response:
         page = entry.make(service)
         headers = {"content-type": HTML, "content-security-policy": page.policy()}
-        return Response(page.html(path, service), headers=headers)
+        return Response(page.html(menu(path, service)), headers=headers)
 
     return shown
 

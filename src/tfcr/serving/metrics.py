@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 ROUTES = (
     *("/predict", "/explain", "/model", "/words", "/health", "/metrics", "/openapi.json", "/docs", "/"),
+    *("/try", "/try/explain", "/try/word"),
+    *("/documents", "/documents/classes", "/documents/class", "/documents/list", "/documents/text"),
     *("/classify", "/files", "other"),
 )
 FAMILIES = ("/files",)

@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 
 from tfcr.serving import answers
+from tfcr.serving.documents.scored import ScoredDocuments
 from tfcr.serving.metrics import Metrics
 from tfcr.serving.models import Models, ServedModel
 from tfcr.serving.problems import RequestError, one_of, to_json
@@ -32,6 +33,11 @@ class Service:
         self.settings = settings
         self.models = Models(settings.folders)
         self.work = Work(settings.limits.timeout, settings.workers)
+        self.documents = (
+            None
+            if settings.documents is None
+            else ScoredDocuments(settings.documents, self.models, self.work.n_threads)
+        )
         self.metrics = Metrics(settings.metrics)
         self.openapi: Callable[[], dict[str, Any]] = dict
         self.at_end: list[Callable[[], object]] = []
@@ -88,6 +94,8 @@ class Service:
             for name in self.models.changed():
                 # not on a thread of `work`: requests need those
                 await asyncio.to_thread(self.models.renew, name)
+                if self.documents is not None:
+                    await asyncio.to_thread(self.documents.renew, name)
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:

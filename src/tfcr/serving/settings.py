@@ -88,6 +88,8 @@ class Settings:
         The folder for uploaded files and what people corrected in them; None if no files are taken.
     keep_days
         Days after their last change that uploaded files are deleted.
+    documents
+        The folder of the documents to list, written by `write_documents`; None if there are none.
     """
 
     folders: Mapping[str, Path]
@@ -100,6 +102,7 @@ class Settings:
     metrics: Path | None = None
     work: Path | None = None
     keep_days: int = 30
+    documents: Path | None = None
 
     def __post_init__(self) -> None:
         KEEP.check(self.keep_days)

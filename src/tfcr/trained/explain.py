@@ -156,18 +156,23 @@ class Explanation:
     def _numbered(self, label: Any) -> int:
         return class_position(self.classes, self.nearest if label is None else label)
 
-    def marks(self, label: Any = None) -> list[Mark]:
+    def marks(self, label: Any = None, *, until: int | None = None) -> list[Mark]:
         """Return each word where it stands, and what it adds there to the score of a class; in the text's order.
 
         A term that stands in several places adds the same in each, and half of a bigram goes to each of its two words.
-        Words that add nothing are left out. They add up to what all terms add.
+        Words that add nothing are left out. They add up to what all terms add. Of a long text, those `until` a
+        character may be enough.
         """
         number = self._numbered(label)
-        added = {span: 0.0 for word in self.words if not word.bigram for span in word.spans}
+        placed = [
+            (word, word.spans if until is None else [span for span in word.spans if span[1] <= until])
+            for word in self.words
+        ]
+        added = {span: 0.0 for word, spans in placed if not word.bigram for span in spans}
         starts, ends = {span[0]: span for span in added}, {span[1]: span for span in added}
-        for word in self.words:
+        for word, spans in placed:
             share = float(word.contributions[number]) / max(1, len(word.spans))
-            for start, end in word.spans:
+            for start, end in spans:
                 covered = (starts[start], ends[end]) if word.bigram else ((start, end),)
                 for span in covered:
                     added[span] += share / len(covered)
