@@ -176,11 +176,8 @@
     say(said, tfcrView.answer(found, found));
     const words = element("p", "", { class: "words", dir: "auto" });
     const shown = tfcrView.drawMarked(words, text, found.marks.map(([start, end, added]) => ({ start, end, added })));
-    const legend = element("p", "", { class: "soft" });
-    legend.append(element("mark", "underlined", { class: "for s3" }), ` speaks for ${found.classes[found.viewed]}, `);
-    legend.append(element("mark", "wavy", { class: "against s3" }), " against it; the stronger the colour, the more.");
-    if (cut || shown < text.length) legend.append(` The first ${shown} characters are shown.`);
-    inside.append(words, legend, element("p", found.how, { class: "soft" }), cell("p", element("a", "Open it in Try", { href: address })));
+    const more = cut || shown < text.length ? ` The first ${shown} characters are shown.` : "";
+    inside.append(words, tfcrView.legend(found.classes[found.viewed], more), element("p", found.how, { class: "soft" }), cell("p", element("a", "Open it in Try", { href: address })));
   }
 
   // the start -------------------------------------------------------------------------------------------------------

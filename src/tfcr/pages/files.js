@@ -10,13 +10,9 @@
   const PAGE = 50;
   const CLASS_KEYS = "1234567890abcdfghilmoqrstvwyz"; // the others are commands
   const SHOWN_CHOICES = 12;
-  const MARKED = 5000; // characters of a text that are shown with marks
-  const SHOWN_WORDS = 10;
-  const LEFT_OUT = 0.02; // of the largest contribution: less is not marked
-  const STEPS = 5;
   const RUNNING = ["received", "reading", "classifying"];
 
-  const at = (id) => document.getElementById(id);
+  const { at, element } = tfcrView;
   const query = { show: "all", label: "", below: "", order: "file", start: 0 };
   let file = null; // what the server says of the upload that is open
   let page = { rows: [], total: 0, start: 0, version: 0, counts: null };
@@ -26,12 +22,6 @@
   let pace = null; // when and at which row the work was first seen
   let upload = null;
 
-  function element(name, text = "", attributes = {}) {
-    const made = document.createElement(name);
-    made.textContent = text;
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    return made;
-  }
   const number = (value) => value.toLocaleString("en");
   const percent = (value) => (value === null ? "" : `${(100 * value).toFixed(1)}%`);
   const asList = (label) => (Array.isArray(label) ? label : label === null ? [] : [label]);
@@ -562,37 +552,19 @@
     try {
       const { text, has_text: has } = await ask(of(`/rows/${row.row}`));
       if (!has) return aside([element("p", "This row has no text.")]);
-      const asked = { text, top: 1000, model: file.job.model }, [first] = asList(now(row));
-      if (first !== undefined) asked.label = first;
-      const { explanations: [found] } = await ask("/explain", "POST", asked);
-      if (page.rows[active]?.row === row.row) aside(explanation(text, found, first));
+      const [first] = asList(now(row)), place = file.job.classes.indexOf(first);
+      const found = await ask("/try/explain", "POST", { text, model: file.job.model, hash: file.job.hash, shown: place < 0 ? null : place });
+      if (page.rows[active]?.row === row.row) aside(explanation(text, found));
     } catch (error) { problem(error); }
     return undefined;
   }
 
-  function explanation(text, found, label) {
-    const keys = Object.keys(found.scores), key = keys.find((one) => one === label) ?? keys.find((one) => one === String(found.explained)) ?? keys[0];
-    const words = found.words.map((word) => ({ ...word, added: word.contributions[key] ?? 0 }));
-    const strongest = [...words].sort((one, two) => Math.abs(two.added) - Math.abs(one.added)).slice(0, SHOWN_WORDS);
-    const listed = strongest.map((word) => `${word.word} ${word.added < 0 ? "−" : "+"}${Math.abs(word.added).toFixed(2)}`).join(", ");
-    const legend = element("p", "", { class: "soft" });
-    legend.append(element("mark", "underlined", { class: "for s3" }), ` speaks for ${key}, `, element("mark", "wavy", { class: "against s3" }), " against it; the stronger the colour, the more.");
-    return [marked(text, words), legend, element("p", listed ? `Strongest: ${listed}.` : "No word of this text is known.", { dir: "auto" })];
-  }
-
-  // The text, with what the words at each place add up to. Places are characters, and not the units of JavaScript.
-  function marked(text, words) {
-    const characters = Array.from(text), until = Math.min(characters.length, MARKED), added = new Float64Array(until);
-    for (const { spans, added: value } of words) for (const [start, end] of spans) for (let i = start; i < Math.min(end, until); i += 1) added[i] += value;
-    const largest = added.reduce((most, value) => Math.max(most, Math.abs(value)), 0), made = element("p", "", { class: "words", dir: "auto" });
-    for (let start = 0, end = 0; start < until; start = end) {
-      while (end < until && added[end] === added[start]) end += 1;
-      const value = added[start], piece = characters.slice(start, end).join("");
-      const step = Math.abs(value) < LEFT_OUT * largest || !largest ? 0 : Math.min(STEPS, Math.ceil((Math.abs(value) / largest) * STEPS));
-      made.append(step ? element("mark", piece, { class: `${value > 0 ? "for" : "against"} s${step}`, title: value.toFixed(3) }) : piece);
-    }
-    if (until < characters.length) made.append(`… ${number(characters.length - until)} more characters`);
-    return made;
+  function explanation(text, found) {
+    const label = (found.classes ?? file.job.classes)[found.viewed], words = element("p", "", { class: "words", dir: "auto" });
+    const shown = tfcrView.drawMarked(words, text, found.marks.map(([start, end, added]) => ({ start, end, added })));
+    const listed = found.terms.map(({ term, added }) => `${term} ${tfcrView.signed(added[found.viewed])}`).join(", ");
+    const cut = shown < text.length ? ` The first ${number(shown)} characters are shown.` : "";
+    return [words, tfcrView.legend(label, cut), element("p", listed ? `Strongest: ${listed}.` : "No word of this text is known.", { dir: "auto" })];
   }
 
   // downloading -----------------------------------------------------------------------------------------------------

@@ -7,22 +7,25 @@
   const model = tfcr.read(JSON.parse(at("table").textContent));
   const view = tfcrView.explanation(show);
   let found = null;
+  let text = ""; // that it was found for: a longer one is classified a little after it was typed
 
   function howPicked() {
     const [best, next] = found.order, { costs, rule, calibration, least_probabilities: least } = model.decision;
     if (model.several) return "Every class is assigned whose score is above its threshold.";
     const by = costs ? "the least expected cost" : rule === "probability" && calibration ? "the largest probability" : "the largest score";
-    const needed = least ? `; it is decided ${least[best] > 1 ? "never" : `from a probability of ${least[best].toFixed(3)} on`}` : "";
+    const from = (probability) => (probability > 1 ? "never" : probability > 0 ? `from a probability of ${probability.toFixed(3)} on` : "always");
+    const needed = least ? `; it is decided ${from(least[best])}` : "";
     return `Picked: ${by}; the runner-up is ${model.classes[next]}${needed}.`;
   }
 
   function show() {
-    view.show(at("text").value, found, tfcr.marks(found, view.viewed(found)), howPicked());
+    view.show(text, found, tfcr.marks(found, view.viewed(found)), howPicked());
     tfcrView.sayIfFull(at("text"), at("full"));
   }
 
   function classify() {
-    found = tfcr.explain(model, at("text").value, MARKED);
+    text = at("text").value;
+    found = tfcr.explain(model, text, MARKED);
     show();
   }
 

@@ -83,6 +83,14 @@ const tfcrView = (() => {
     return text.codePointAt(until - 1) > 0xffff ? until + 1 : until;
   }
 
+  // What the marks mean, never by colour alone.
+  function legend(label, more = "") {
+    const made = element("p", "", { class: "soft" });
+    made.append(element("mark", "underlined", { class: "for s3" }), ` speaks for ${label}, `);
+    made.append(element("mark", "wavy", { class: "against s3" }), ` against it; the stronger the colour, the more.${more}`);
+    return made;
+  }
+
   // What is decided, in words: of several labels all of them; of one, its probability, and whether it is sure.
   function answer({ classes, several }, { order, probabilities, labels, sure }) {
     const [best] = order, probability = percent(probabilities[best]);
@@ -177,5 +185,5 @@ const tfcrView = (() => {
     say(place, field.value.length >= most ? `Longer texts are cut: the first ${most} characters are taken.` : "");
   }
 
-  return { MARKED, at, element, signed, percent, draw, say, drawMarked, answer, explanation, sayIfFull };
+  return { MARKED, at, element, signed, percent, draw, say, drawMarked, legend, answer, explanation, sayIfFull };
 })();

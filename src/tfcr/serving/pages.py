@@ -52,7 +52,7 @@ def documentation_page(service: Service) -> Page:
 
 def files_page(service: Service) -> Page:
     """Return the page that classifies files."""
-    return Page("Classify a file", files_html(service), (resource("files.js"),), connects=True)
+    return Page("Classify a file", files_html(service), (resource("view.js"), resource("files.js")), connects=True)
 
 
 PAGES: dict[str, Entry] = {
