@@ -97,6 +97,7 @@ def model_page(model: TrainedModel, name: str, figures: Figures | None, tested: 
         conclusions=figures and conclude(figures, n_doubtful=n_doubtful, with_texts=tested is not None),
         small=[] if figures is None else [score for score in figures.classes if score.documents < 10],
         sizes=_sizes(model),
+        pairs=[] if tested is None else _pairs(tested),
         confusion=figures and figures.confusion and _confusion(figures, tested),
         pictures={} if figures is None else _pictures(figures),
         words={label: words[:TOP_WORDS] for label, words in public.items()},
@@ -184,6 +185,18 @@ def _text(tested: Tested, place: int) -> dict[str, Any]:
     rows = tested.corpus.rows
     shown = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
     return {"row": rows[place] if rows else place + 1, "text": shown}
+
+
+def _pairs(tested: Tested) -> list[dict[str, Any]]:
+    """Return the pairs of classes that are confused most, with the words behind it that do not look private."""
+    return [
+        {
+            "pair": pair,
+            "because_of": [word.word for word in pair.towards_predicted if not kind_of_private(word.word)],
+            "in_spite_of": [word.word for word in pair.towards_label if not kind_of_private(word.word)],
+        }
+        for pair in tested.diagnosis.pairs[:MOST_LISTED]
+    ]
 
 
 def _mistakes(tested: Tested, tokenizer: AnyTokenizer) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from typing import Any
 from tfcr.errors import ModelError, TfcrError, in_one_line
 from tfcr.serving.problems import RequestError, one_of
 from tfcr.text.class_counts import ClassCounts
+from tfcr.text.private import kind_of_private
 from tfcr.trained.format import CONFIG, config_hash
 from tfcr.trained.model import TrainedModel
 
@@ -23,6 +24,8 @@ ATTEMPTS = 5
 """Times that a model is loaded that is replaced again and again meanwhile."""
 MOST_WORDS = 200
 """Words of each class that are listed."""
+MORE_WORDS = 300
+"""So many are looked at: those that look like addresses, phone or card numbers are left out."""
 
 logger = logging.getLogger("tfcr")
 
@@ -52,8 +55,9 @@ class ServedModel:
 
     @cached_property
     def top_words(self) -> list[list[tuple[str, float]]]:
-        """The terms that raise the score of each class most, made once: that reads all of the table."""
-        return list(self.model.top_words(MOST_WORDS).values())
+        """The terms that raise the score of each class most, but for those that look private; made once."""
+        found = self.model.top_words(MORE_WORDS).values()
+        return [[one for one in words if not kind_of_private(one[0])][:MOST_WORDS] for words in found]
 
     @cached_property
     def class_counts(self) -> ClassCounts | None:
