@@ -1,6 +1,7 @@
 """Smaller models: what they keep, what they lack, and that they are models like others."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +13,14 @@ from tests.trained.tables import matrices_of
 from tfcr import TfcrClassifier, TrainedModel
 from tfcr.data import Corpus
 from tfcr.errors import InputError
+from tfcr.text.pieces import Pieces, affixes_of, ngrams_of
 from tfcr.text.private import kind_of_private
 from tfcr.trained import packing
 from tfcr.trained.export_html import export_page
 from tfcr.trained.pruning import prune, shortened, take_terms, variances, without_private
 from tfcr.trained.rounding import round_table
 from tfcr.trained.table_json import check_exportable, table_json, term_bytes
+from tfcr.trained.word_table import PieceTable
 
 PRIVATE = Corpus(
     ["call 555 1234 or jo@example.org good", "pay by 4111111111111111 bad", "in 2004 it was good", "so bad , so bad"]
@@ -128,6 +131,48 @@ def test_private_terms_are_left_out_and_counted(with_private: TrainedModel) -> N
         assert "example.org" not in text
         assert "4111111111111111" not in text
     assert found.counts is None  # they hold all words
+
+
+ADDRESS, NUMBER = "joanna.kowalska@poczta.example.pl", "49301239876"
+
+
+@pytest.mark.parametrize("cut", [ngrams_of, affixes_of])
+def test_a_private_word_cannot_be_spelled_from_pieces(cut: Callable[[str], list[str]]) -> None:
+    texts = ["good morning , 4930 people", "so good a number", f"so bad , {ADDRESS} {NUMBER}", "bad numbers"] * 8
+    trained = TfcrClassifier.from_preset("fast", tokenizer="whitespace", parts=("characters",), C=1.0)
+    model: TrainedModel = trained.fit(texts, ["a", "a", "b", "b"] * 8).model_
+    words = set(" ".join(texts).split())
+    private = {piece for word in (ADDRESS, NUMBER) for piece in cut(word)}
+    public = {piece for word in words - {ADDRESS, NUMBER} for piece in cut(word)}
+    some = with_pieces(model, sorted(private | public), "ngrams" if cut is ngrams_of else "affixes")
+    found = prune(some, 10**9)
+    assert found.private == {"e-mail addresses": 1, "phone numbers": 1}
+    left = set(found.model.table.pieces[0].pieces.names)
+    assert left == public
+    assert {" 4930", "49"} & left  # a public word holds them too
+    assert not {" joan", "e.pl "} & left
+    assert prune(some, 10**9, keep_private=True).model is some
+
+
+def with_pieces(model: TrainedModel, names: list[str], segmentation: str) -> TrainedModel:
+    """Return a model with a list of pieces, which add what others or words add."""
+    table = model.table
+    rows = table.pieces[0].rows if table.pieces else table.words
+    own = rows._replace(weights=rows.weights[: len(names)], values=rows.values[: len(names)])
+    return replace(model, table=replace(table, pieces=(PieceTable(Pieces(names, segmentation), own),)))
+
+
+@pytest.mark.parametrize("segmentation", ["longest", "merge", "whole"])
+def test_private_pieces_are_counted_if_they_are_left_out(with_private: TrainedModel, segmentation: str) -> None:
+    """Each once, though a word of the vocabulary is the same."""
+    names = [" ", "o", "d", " jo@example.org ", " 5551234567", "oo", "5000000"]
+    found = prune(with_pieces(with_private, names, segmentation), 10**9)
+    before = without_private(with_private)[1]
+    assert found.private == {**before, "phone numbers": before["phone numbers"] + 1}
+    assert list(found.model.table.pieces[0].pieces.names) == [" ", "o", "d", "oo", "5000000"]
+    written = table_json(found.model)
+    assert "5551234567" not in written
+    assert "jo@example.org" not in written
 
 
 def split(text: str) -> list[str]:

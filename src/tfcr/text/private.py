@@ -89,7 +89,7 @@ def kind_of_private(term: str) -> str | None:
     >>> kind_of_private("555 1234"), kind_of_private("call 5551234567"), kind_of_private("call me")
     ('phone numbers', 'phone numbers', None)
     """
-    parts = dict.fromkeys((term, *term.split()))  # each once
+    parts = dict.fromkeys((term, *term.split(" ")))  # each once
     return next((kind for kind, looks_so in PRIVATE.items() for part in parts if looks_so(part)), None)
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from tfcr.errors import InputError
 from tfcr.kernels.layout import ENTRY, VALUE
 from tfcr.system.limits import in_words
+from tfcr.text.pieces import Pieces
 from tfcr.text.private import private_terms
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.rounding import round_table
@@ -32,7 +33,10 @@ from tfcr.trained.table_json import piece_bytes, table_json, term_bytes
 from tfcr.trained.word_table import Entries, PieceTable, Rows, WordTable
 
 WHOLE_LISTS = ("longest", "merge")
-"""Segmentations that cut words otherwise if one of their pieces is missing: all of the pieces are kept, or none."""
+"""Segmentations that cut words otherwise if one of their pieces is missing: all of the pieces are kept, or none.
+
+(But for those that look private: words with these are cut otherwise.)
+"""
 CLOSE = 0.01
 """Part of the room that may be left."""
 MOST_TRIES = 12
@@ -89,33 +93,41 @@ def prune(
 
 
 def without_private(model: TrainedModel) -> tuple[TrainedModel, dict[str, int]]:
-    """Return a model without the terms and pieces that look private, and how many there were of each kind."""
-    table, counts = model.table, {}
-    names = table.vocabulary.names
-    found = private_terms(names)
-    for kind, numbers in found.items():
-        counts[kind] = len(numbers)
+    """Return a model without the terms and pieces that look private, and how many there were of each kind.
+
+    Character n-grams that only private words hold are left out too: chained, they would spell them.
+    """
+    table = model.table
+    names, n_words = table.vocabulary.names, table.vocabulary.n_words
+    by_kind = private_terms(names)
     gone = np.zeros(len(names), np.bool_)
-    gone[[number for numbers in found.values() for number in numbers]] = True
-    gone |= _bigrams_of(table, gone)
+    gone[[number for numbers in by_kind.values() for number in numbers]] = True
+    gone[n_words:] |= gone[table.vocabulary.bigrams].any(axis=1)  # no bigram can be without its words
+    found = {kind: {names[number] for number in numbers} for kind, numbers in by_kind.items()}
+    words = [[names[number] for number in np.flatnonzero(some[:n_words]).tolist()] for some in (gone, ~gone)]
     pieces = []
     for some in table.pieces:
-        is_private = np.zeros(len(some.pieces), np.bool_)
-        for kind, numbers in private_terms(name.strip() for name in some.pieces.names).items():
+        is_private = _only_in(some.pieces, *words)
+        looks = [name.strip() for name in some.pieces.names]
+        for kind, numbers in private_terms(looks).items():
             is_private[numbers] = True
-            counts[kind] = counts.get(kind, 0) + len(numbers)
-        whole_list = some.pieces.segmentation in WHOLE_LISTS
-        pieces.append(_take_pieces(some, np.flatnonzero(~is_private)) if is_private.any() and not whole_list else some)
-    if not counts:
+            found.setdefault(kind, set()).update(looks[number] for number in numbers)
+        pieces.append(_take_pieces(some, np.flatnonzero(~is_private)) if is_private.any() else some)
+    if not found:
         return model, {}
     smaller = replace(take_terms(table, np.flatnonzero(~gone)), pieces=tuple(pieces))
-    return replace(model, table=smaller, counts=None, seen=None), counts
+    return replace(model, table=smaller, counts=None, seen=None), {kind: len(terms) for kind, terms in found.items()}
 
 
-def _bigrams_of(table: WordTable, words: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which terms are bigrams that hold one of these words; (n_terms,)."""
-    found = np.zeros(len(table.vocabulary), np.bool_)
-    found[table.vocabulary.n_words :] = words[table.vocabulary.bigrams].any(axis=1)
+def _only_in(pieces: Pieces, words: list[str], others: list[str]) -> NDArray[np.bool_]:
+    """Return which pieces occur in these words and in no others; (n_pieces,).
+
+    Sub-words are not asked for: their list is that of the vectors, whatever the texts hold.
+    """
+    found = np.zeros(len(pieces), np.bool_)
+    if words and pieces.segmentation not in WHOLE_LISTS:
+        found[pieces.cut(words)[0]] = True
+        found[pieces.cut(others)[0]] = False
     return found
 
 
