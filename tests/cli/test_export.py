@@ -1,7 +1,9 @@
 """``tfcr export``."""
 
 import json
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,53 @@ def test_private_terms_are_reported_and_left_out(run: Run, tmp_path: Path) -> No
     found = run("export", tmp_path / "model", "--html", tmp_path / "page.html", "--keep-private")
     assert "left out" not in found.err
     assert "jo@example.org" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_one_file_under_two_names_is_refused(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    for name in ("link/a", "link/../folder/a"):
+        found = run("export", model, "--html", tmp_path / "folder" / "a", "--json-table", tmp_path / name)
+        assert found.status == 2
+        assert "for both files; give each its own name" in found.err
+    assert not list((tmp_path / "folder").iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nothing can be written to")
+def test_a_folder_that_takes_no_file_is_found_before_all_work(run: Run, model: Path, tmp_path: Path) -> None:
+    found = run("export", model, "--html", tmp_path / "a.html", "--json-table", "/proc/a.json")
+    assert found.status == 2
+    assert "cannot read or write /proc/a.json: " in found.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("stopped", "said", "written"),
+    [
+        ("tfcr.evaluation.evaluate", "no file was written; to start over", []),
+        ("tfcr.cli.export._described", "a.html, {folder}/a.json; to write all, type the same", ["a.html", "a.json"]),
+    ],
+)
+def test_after_ctrl_c_what_is_written_is_said(
+    run: Run,
+    model: Path,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stopped: str,
+    said: str,
+    written: list[str],
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stopped, stop)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    files = ("--html", tmp_path / "a.html", "--json-table", tmp_path / "a.json")
+    found = run("export", model, *files, "--data", data, "--label", "label")
+    assert found.status == 130
+    assert said.format(folder=tmp_path) in found.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == written
 
 
 @pytest.mark.parametrize(
