@@ -21,7 +21,7 @@ def test_a_page_and_a_table_are_written(run: Run, model: Path, tmp_path: Path) -
     assert lines[0].startswith(f"{page}: ")
     assert lines[1].startswith(f"{table}: ")
     assert lines[2] == "kept 26 of 26 words"
-    assert lines[3] == "kept 100.00% of what terms add to the variance of scores in training"
+    assert lines[3] == "kept 100.00% of what all of them add to the variance of scores, by estimate"
     assert found.err == ""
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert json.loads(table.read_text("utf-8"))["format"] == "tfcr-table"
@@ -64,6 +64,10 @@ def test_private_terms_are_reported_and_left_out(run: Run, tmp_path: Path) -> No
     trained.fit(texts, ["a", "b"] * 6).save(tmp_path / "model")
     found = run("export", tmp_path / "model", "--html", tmp_path / "page.html")
     assert "note: left out 1 terms that look like e-mail addresses; --keep-private keeps them" in found.err
+    assert "kept 4 of 6 words" in found.out
+    kept = re.search(r"kept (\d+)\.\d\d% of what all of them add", found.out)
+    assert kept is not None
+    assert int(kept[1]) < 90
     assert "jo@example.org" not in found.err + found.out + (tmp_path / "page.html").read_text("utf-8")
     found = run("export", tmp_path / "model", "--html", tmp_path / "page.html", "--keep-private")
     assert "left out" not in found.err

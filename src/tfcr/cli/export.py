@@ -1,6 +1,7 @@
 """``tfcr export``."""
 
 from dataclasses import fields
+from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -165,7 +166,8 @@ def _print(found: dict[str, Any]) -> None:
         note(f"left out {count:,} terms that look like {kind}; --keep-private keeps them")
     measured = found["measured"]
     if measured is None:
-        print(f"kept {found['kept_influence']:.2%} of what terms add to the variance of scores in training")
+        kept = floor(1e4 * found["kept_influence"]) / 1e4  # 100 % means all
+        print(f"kept {kept:.2%} of what all of them add to the variance of scores, by estimate")
         if found["terms"] != found["terms_of_model"]:
             note("what that costs in accuracy is not known; add --data DATA to measure it on labelled texts")
         return
