@@ -4,15 +4,21 @@ Needed after a change of the format only: training gives other last digits on an
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tfcr import Embeddings, TfcrClassifier
+from tfcr.decision import Calibration, Decision
+from tfcr.text.pieces import Pieces
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.trained.model import TrainedModel
+from tfcr.trained.pruning import short_weights
+from tfcr.trained.rounding import round_table
 from tfcr.trained.table_json import as_document
+from tfcr.trained.word_table import PieceTable
 
 TARGET = Path(__file__).parents[1] / "docs" / "export-vectors.json"
 
@@ -42,12 +48,58 @@ def small_model() -> TrainedModel:
     return found
 
 
+SUB_WORDS = [*" adefgimopsbu", "oo", " g", "od", " goo", " good", "is", "sh", "ish", "um", " b", " s"]
+MORE_TEXTS = ["good film", "so so bad", "goodish dogs ?", "sobbing mood, bad", "", "no known word"]
+
+
+def with_sub_words(model: TrainedModel, segmentation: str) -> TrainedModel:
+    """Return a model that scores unseen words by sub-words."""
+    table, rng = model.table, np.random.default_rng(1)
+    values = rng.normal(size=(len(SUB_WORDS), table.words.values.shape[1])).astype(np.float32)
+    values[:, 0] = 0  # the number of the scale
+    weights = rng.uniform(0.5, 2, (len(SUB_WORDS), 1)).astype(np.float32)
+    rows = table.words._replace(weights=weights, values=values)
+    return replace(model, table=replace(table, pieces=(PieceTable(Pieces(SUB_WORDS, segmentation), rows),)))
+
+
+def model_of_several_labels() -> TrainedModel:
+    """Return a model of 8 and 16 bits, with thresholds, and with sub-words that are merged."""
+    texts = ["so good", "so bad", "good film", "bad film", "a film", "so so"] * 2
+    labels = [["praise"], ["blame"], ["praise", "film"], ["blame", "film"], ["film"], ["praise", "blame"]] * 2
+    trained = TfcrClassifier.from_preset("fast", tokenizer="whitespace", parts=("bigrams",), C=1.0).fit(texts, labels)
+    model = with_sub_words(trained.model_, "merge")
+    calibration = Calibration(1.5, np.array([0.1, -0.2, 0.3]))
+    decision = Decision(model.classes, "independent", "lists", np.array([0.6, 0.2, 0.3]), calibration)
+    table = short_weights(round_table(model.table, 0, weak_bigrams=True))
+    return replace(model, table=table, decision=decision)
+
+
+def model_of_costs() -> TrainedModel:
+    """Return a model of two classes whose labels are picked by their costs, and may be unsure."""
+    texts, labels = ["so good", "good film", "so bad", "bad film"] * 3, ["praise", "praise", "blame", "blame"] * 3
+    trained = TfcrClassifier.from_preset("fast", tokenizer="whitespace", parts=("words",), C=1.0).fit(texts, labels)
+    model = with_sub_words(trained.model_, "longest")
+    calibration, costs = Calibration(2.0, np.array([0.1, -0.1])), np.array([[0.0, 1.0], [3.0, 0.0]])
+    least = np.array([0.75, 0.6])
+    decision = Decision(model.classes, "multinomial", calibration=calibration, least_probabilities=least, costs=costs)
+    return replace(model, decision=decision)
+
+
+MODELS = {
+    "one label of three; n-grams; vectors": (small_model, TEXTS),
+    "several labels, thresholds; int8, bfloat16; merge": (model_of_several_labels, MORE_TEXTS),
+    "two classes, costs, least probabilities; longest": (model_of_costs, MORE_TEXTS),
+}
+"""What the tables are about, the models, and the texts."""
+
+
 def expected(model: TrainedModel, text: str) -> dict[str, Any]:
     """Return what a reader should find; positions count characters (Unicode code points)."""
     found = model.explain(text)
     return {
         "text": text,
-        "label": str(found.label),
+        "labels": [str(label) for label in (found.label if found.decision.several else [found.label])],
+        "sure": found.sure,
         "scores": found.scores.round(6).tolist(),
         "probabilities": found.probabilities.round(6).tolist(),
         "terms": [
@@ -65,10 +117,13 @@ def expected(model: TrainedModel, text: str) -> dict[str, Any]:
     }
 
 
-def vectors() -> dict[str, Any]:
+def vectors() -> list[dict[str, Any]]:
     """Return the content of the file."""
-    model = small_model()
-    return {"table": as_document(model), "texts": [expected(model, text) for text in TEXTS]}
+    found = []
+    for about, (make, texts) in MODELS.items():
+        model = make()
+        found.append({"about": about, "table": as_document(model), "texts": [expected(model, text) for text in texts]})
+    return found
 
 
 if __name__ == "__main__":

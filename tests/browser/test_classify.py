@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.browser.comparing import check_same, in_units, send_model
 from tests.conftest import plain_classifier, random_corpus, random_vectors
-from tests.keep_export_vectors import TARGET
+from tests.keep_export_vectors import MODELS, TARGET
 from tfcr import TfcrClassifier, TrainedModel
 from tfcr.data import load_dataset
 from tfcr.decision import LINKS, Calibration, Decision
@@ -254,15 +254,16 @@ def test_contributions_of_pruned_models_are_the_same(classify: Any, model: Train
         check_same(classify, "pruned", pruned, TEXTS)
 
 
-def test_the_vectors_of_the_format(classify: Any) -> None:
+@pytest.mark.parametrize("number", range(len(MODELS)))
+def test_the_vectors_of_the_format(classify: Any, number: int) -> None:
     """Those that docs/export.md gives to other readers."""
-    vectors = json.loads(TARGET.read_text("utf-8"))
+    vectors = json.loads(TARGET.read_text("utf-8"))[number]
     classify.evaluate("(table) => { models.vectors = tfcr.read(table); }", vectors["table"])
     for case in vectors["texts"]:
         found = classify.evaluate("(text) => tfcr.explain(models.vectors, text)", case["text"])
         units = in_units(case["text"])
-        assert found["labels"] == [case["label"]]
-        assert found["unknown"] == case["unknown"]
+        for name in ("labels", "sure", "unknown"):
+            assert found[name] == case[name]
         for name in ("scores", "probabilities"):
             np.testing.assert_allclose(found[name], case[name], atol=1e-4)
         terms = {term["term"]: term for term in found["terms"]}

@@ -1,7 +1,9 @@
 """``tfcr export``."""
 
 import json
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ def test_a_page_and_a_table_are_written(run: Run, model: Path, tmp_path: Path) -
     assert lines[0].startswith(f"{page}: ")
     assert lines[1].startswith(f"{table}: ")
     assert lines[2] == "kept 26 of 26 words"
-    assert lines[3] == "kept 100.00% of what terms add to the variance of scores in training"
+    assert lines[3] == "kept 100.00% of what all of them add to the variance of scores, by estimate"
     assert found.err == ""
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert json.loads(table.read_text("utf-8"))["format"] == "tfcr-table"
@@ -62,10 +64,61 @@ def test_private_terms_are_reported_and_left_out(run: Run, tmp_path: Path) -> No
     trained.fit(texts, ["a", "b"] * 6).save(tmp_path / "model")
     found = run("export", tmp_path / "model", "--html", tmp_path / "page.html")
     assert "note: left out 1 terms that look like e-mail addresses; --keep-private keeps them" in found.err
+    assert "kept 4 of 6 words" in found.out
+    kept = re.search(r"kept (\d+)\.\d\d% of what all of them add", found.out)
+    assert kept is not None
+    assert int(kept[1]) < 90
     assert "jo@example.org" not in found.err + found.out + (tmp_path / "page.html").read_text("utf-8")
     found = run("export", tmp_path / "model", "--html", tmp_path / "page.html", "--keep-private")
     assert "left out" not in found.err
     assert "jo@example.org" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_one_file_under_two_names_is_refused(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    for name in ("link/a", "link/../folder/a"):
+        found = run("export", model, "--html", tmp_path / "folder" / "a", "--json-table", tmp_path / name)
+        assert found.status == 2
+        assert "for both files; give each its own name" in found.err
+    assert not list((tmp_path / "folder").iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nothing can be written to")
+def test_a_folder_that_takes_no_file_is_found_before_all_work(run: Run, model: Path, tmp_path: Path) -> None:
+    found = run("export", model, "--html", tmp_path / "a.html", "--json-table", "/proc/a.json")
+    assert found.status == 2
+    assert "cannot read or write /proc/a.json: " in found.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("stopped", "said", "written"),
+    [
+        ("tfcr.evaluation.evaluate", "no file was written; to start over", []),
+        ("tfcr.cli.export._described", "a.html, {folder}/a.json; to write all, type the same", ["a.html", "a.json"]),
+    ],
+)
+def test_after_ctrl_c_what_is_written_is_said(
+    run: Run,
+    model: Path,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stopped: str,
+    said: str,
+    written: list[str],
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stopped, stop)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    files = ("--html", tmp_path / "a.html", "--json-table", tmp_path / "a.json")
+    found = run("export", model, *files, "--data", data, "--label", "label")
+    assert found.status == 130
+    assert said.format(folder=tmp_path) in found.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == written
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Where files go, and one process at a time."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -10,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from tfcr.system import files
-from tfcr.system.files import cache_folder, kernels_are_cached, locked, temporary_name, write_file, written_beside
+from tfcr.system.files import (
+    cache_folder,
+    check_writable,
+    kernels_are_cached,
+    locked,
+    temporary_name,
+    write_file,
+    written_beside,
+)
 
 
 def test_a_lock_that_is_removed_locks_nothing(tmp_path: Path) -> None:
@@ -179,6 +188,17 @@ def test_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="is not a file; give another name"):
         write_file(tmp_path / "pipe", b"content")
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_whether_a_file_can_be_written_is_told_in_advance(tmp_path: Path) -> None:
+    check_writable(tmp_path / "new")
+    (tmp_path / "old").write_bytes(b"old")
+    check_writable(tmp_path / "old")
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert (tmp_path / "old").read_bytes() == b"old"
+    for path in (tmp_path / "none" / "file", tmp_path / "old" / "file", Path(os.devnull)):
+        with pytest.raises(OSError, match=re.escape(str(path))):
+            check_writable(path)
 
 
 def test_a_path_that_is_not_utf8_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.keep_export_vectors import TARGET, TEXTS, expected, small_model
+from tests.keep_export_vectors import MODELS, TARGET, expected, small_model
 from tfcr import TrainedModel
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
@@ -63,24 +63,44 @@ def test_a_word_with_a_space_does_not_move_the_others(model: TrainedModel) -> No
 
 
 def test_vectors_are_of_this_version_and_cover_what_is_hard() -> None:
-    table, texts = VECTORS["table"], VECTORS["texts"]
-    assert table["version"] == VERSION
-    assert [case["text"] for case in texts] == TEXTS
-    terms = [term for case in texts for term in case["terms"]]
+    assert [some["about"] for some in VECTORS] == list(MODELS)
+    assert {some["table"]["version"] for some in VECTORS} == {VERSION}
+    cases = [case for some in VECTORS for case in some["texts"]]
+    assert [case["text"] for case in cases] == [text for _, texts in MODELS.values() for text in texts]
+    terms = [term for case in cases for term in case["terms"]]
     assert any(term["bigram"] for term in terms)
     assert any(term["unseen"] for term in terms)
-    assert any(ord(one) > 0xFFFF for case in texts for one in case["text"])
-    assert any(unicodedata.normalize("NFC", case["text"]) != case["text"] for case in texts)
-    assert any(case["unknown"] for case in texts)
-    assert table["pieces"]
+    assert any(ord(one) > 0xFFFF for case in cases for one in case["text"])
+    assert any(unicodedata.normalize("NFC", case["text"]) != case["text"] for case in cases)
+    assert any(case["unknown"] for case in cases)
+    assert {len(case["labels"]) for case in cases} >= {0, 1, 2}
+    assert {case["sure"] for case in cases} == {True, False}
 
 
-def test_vectors_are_what_python_finds(model: TrainedModel) -> None:
+def test_vectors_cover_the_format() -> None:
+    tables = [some["table"] for some in VECTORS]
+    decisions = [table["decision"] for table in tables]
+    for name in ("thresholds", "calibration", "least_probabilities", "costs"):
+        assert any(decision[name] is not None for decision in decisions), name
+    assert {decision["form"] == "label" for decision in decisions} == {True, False}
+    assert {"ngrams", "whole", "longest", "merge"} <= {
+        pieces["segmentation"] for table in tables for pieces in table["pieces"]
+    }
+    rows = [rows for table in tables for rows in (table["words"], table["bigrams"], *table["pieces"])]
+    assert {some["values"]["type"] for some in rows} >= {"int8", "float32"}
+    assert {some["weights"]["type"] for some in rows} >= {"bfloat16", "float32"}
+    assert {len(table["intercepts"]) for table in tables} == {1, 3}
+
+
+@pytest.mark.parametrize("about", MODELS)
+def test_vectors_are_what_python_finds(about: str) -> None:
     """Training varies in the last digits between machines: figures are compared roughly, and the rest exactly."""
-    for case in VECTORS["texts"]:
+    model = MODELS[about][0]()
+    for case in next(some for some in VECTORS if some["about"] == about)["texts"]:
         found = json.loads(json.dumps(expected(model, case["text"])))
-        assert found["label"] == case["label"]
-        assert found["unknown"] == case["unknown"]
+        assert [found[name] for name in ("labels", "sure", "unknown")] == [
+            case[name] for name in ("labels", "sure", "unknown")
+        ]
         np.testing.assert_allclose(found["scores"], case["scores"], atol=0.01)
         spans = {term["term"]: term["spans"] for term in case["terms"]}
         assert {term["term"]: term["spans"] for term in found["terms"]} == spans

@@ -1,6 +1,7 @@
 """``tfcr export``."""
 
 from dataclasses import fields
+from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,9 +82,12 @@ def export(
         pruned = prune(trained, most, keep_private=keep_private, size=lambda some: len(largest(some).encode()))
     except InputError as error:
         raise InputError(f"{model}: {error}") from None
-    for kind, path in files.items():
-        write_file(path, made[kind](pruned.model).encode())
-    found = _described(trained, pruned, files, None if corpus is None else _measured(trained, pruned.model, corpus))
+    measured = None if corpus is None else _measured(trained, pruned.model, corpus)
+    contents = {path: made[kind](pruned.model).encode() for kind, path in files.items()}
+    for number, (path, content) in enumerate(contents.items(), 1):
+        write_file(path, content)
+        if_stopped(f"written: {', '.join(map(str, [*contents][:number]))}; to write all, type the same command again")
+    found = _described(trained, pruned, files, measured)
     if json:
         print_json(found)
     else:
@@ -93,10 +97,11 @@ def export(
 def _check_files(files: dict[str, Path]) -> None:
     """Refuse, before any long work, files that cannot be written."""
     from tfcr.errors import InputError
+    from tfcr.system.files import check_writable
 
     if not files:
         raise InputError("found no file to write; expected one: tfcr export MODEL --html FILE, or --json-table FILE")
-    if len(set(map(Path.absolute, files.values()))) < len(files):
+    if len(set(map(Path.resolve, files.values()))) < len(files):
         raise InputError(f"found {files['html']} for both files; give each its own name")
     for path in files.values():
         if path.is_dir() or not path.absolute().parent.is_dir():
@@ -104,6 +109,7 @@ def _check_files(files: dict[str, Path]) -> None:
             raise InputError(
                 f"found {path}, which {what}; expected the name of a file to write, in a folder that exists"
             )
+        check_writable(path)
 
 
 def _measured(full: "TrainedModel", pruned: "TrainedModel", corpus: "Corpus") -> dict[str, Any]:
@@ -160,7 +166,8 @@ def _print(found: dict[str, Any]) -> None:
         note(f"left out {count:,} terms that look like {kind}; --keep-private keeps them")
     measured = found["measured"]
     if measured is None:
-        print(f"kept {found['kept_influence']:.2%} of what terms add to the variance of scores in training")
+        kept = floor(1e4 * found["kept_influence"]) / 1e4  # 100 % means all
+        print(f"kept {kept:.2%} of what all of them add to the variance of scores, by estimate")
         if found["terms"] != found["terms_of_model"]:
             note("what that costs in accuracy is not known; add --data DATA to measure it on labelled texts")
         return

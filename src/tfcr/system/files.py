@@ -281,6 +281,17 @@ def written_beside(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
+def check_writable(path: Path) -> None:
+    """Raise OSError, before any long work, if a file cannot be written: nothing can be made beside it, for instance."""
+    mode_of(path)
+    try:
+        file, temporary = _open_temporary(path)
+        file.close()
+        temporary.unlink(missing_ok=True)
+    except OSError as error:  # which names the temporary file
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
 def mode_of(path: Path) -> int | None:
     """Return the permissions of the file to be replaced; raise OSError if it is a device or the like."""
     try:

@@ -1,10 +1,10 @@
 """A trained model made smaller: an ordinary model that keeps what matters most within a number of bytes.
 
-Three steps, each only if the one before is not enough:
+Terms that look private are left out first, whatever the size. Then two steps, each only if it is needed:
 
-1. Values of 8 bits, as large models have them (see `trained.rounding`), and weights of 16.
-2. Terms that look private are left out before, whatever the size.
-3. Of terms, and of pieces of unseen words, those are left out that add least to the variance of scores per byte. What a
+1. Values of 8 bits, as large models have them (see `trained.rounding`; but all bigrams stay), and weights of 16. A
+   small model keeps its values: the scales of rounded ones would take more room.
+2. Of terms, and of pieces of unseen words, those are left out that add least to the variance of scores per byte. What a
    term adds is the square of its influence. A bigram is worth no more than the lesser of its words, as it cannot be
    without them:
 
@@ -13,6 +13,8 @@ Three steps, each only if the one before is not enough:
        so            1.2        40      .03         .03        kept
        so good       1.1        11      .1          .03        kept
        so bad        .1         11      .009        .009       left out
+
+   A list of sub-words is kept as a whole or not at all, whichever keeps more variance.
 """
 
 from collections.abc import Callable
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 from tfcr.errors import InputError
 from tfcr.kernels.layout import ENTRY, VALUE
 from tfcr.system.limits import in_words
+from tfcr.text.pieces import Pieces
 from tfcr.text.private import private_terms
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.rounding import round_table
@@ -32,7 +35,10 @@ from tfcr.trained.table_json import piece_bytes, table_json, term_bytes
 from tfcr.trained.word_table import Entries, PieceTable, Rows, WordTable
 
 WHOLE_LISTS = ("longest", "merge")
-"""Segmentations that cut words otherwise if one of their pieces is missing: all of the pieces are kept, or none."""
+"""Segmentations that cut words otherwise if one of their pieces is missing: all of the pieces are kept, or none.
+
+(But for those that look private: words with these are cut otherwise.)
+"""
 CLOSE = 0.01
 """Part of the room that may be left."""
 MOST_TRIES = 12
@@ -48,7 +54,8 @@ class Pruned(NamedTuple):
     private
         How many terms were left out because they look private, by kind; see `text.private`.
     kept_influence
-        The fraction of the variance that terms add to scores which the kept terms hold, at most 1.
+        The fraction of the variance that the terms of the given model, private ones included, and its pieces add to
+        scores, which those that are kept hold: 1 if nothing is left out. That of pieces is estimated.
     """
 
     model: TrainedModel
@@ -82,61 +89,100 @@ def prune(
         If not even a model without terms is that small, or if its tokeniser cannot be exported.
     """
     public, private = (model, {}) if keep_private else without_private(model)
-    total = float(variances(public.table).sum())
     found = public if size(public) <= max_bytes else _smaller(public, max_bytes, size)
-    kept = float(variances(found.table).sum())
-    return Pruned(found, private, min(1.0, kept / total) if total else 1.0)
+    return Pruned(found, private, 1.0 if found is model else kept_variance(model.table, found.table))
 
 
 def without_private(model: TrainedModel) -> tuple[TrainedModel, dict[str, int]]:
-    """Return a model without the terms and pieces that look private, and how many there were of each kind."""
-    table, counts = model.table, {}
-    names = table.vocabulary.names
-    found = private_terms(names)
-    for kind, numbers in found.items():
-        counts[kind] = len(numbers)
+    """Return a model without the terms and pieces that look private, and how many there were of each kind.
+
+    Character n-grams that only private words hold are left out too: chained, they would spell them.
+    """
+    table = model.table
+    names, n_words = table.vocabulary.names, table.vocabulary.n_words
+    by_kind = private_terms(names)
     gone = np.zeros(len(names), np.bool_)
-    gone[[number for numbers in found.values() for number in numbers]] = True
-    gone |= _bigrams_of(table, gone)
+    gone[[number for numbers in by_kind.values() for number in numbers]] = True
+    gone[n_words:] |= gone[table.vocabulary.bigrams].any(axis=1)  # no bigram can be without its words
+    found = {kind: {names[number] for number in numbers} for kind, numbers in by_kind.items()}
+    words = [[names[number] for number in np.flatnonzero(some[:n_words]).tolist()] for some in (gone, ~gone)]
     pieces = []
     for some in table.pieces:
-        is_private = np.zeros(len(some.pieces), np.bool_)
-        for kind, numbers in private_terms(name.strip() for name in some.pieces.names).items():
+        is_private = _only_in(some.pieces, *words)
+        looks = [name.strip() for name in some.pieces.names]
+        for kind, numbers in private_terms(looks).items():
             is_private[numbers] = True
-            counts[kind] = counts.get(kind, 0) + len(numbers)
-        whole_list = some.pieces.segmentation in WHOLE_LISTS
-        pieces.append(_take_pieces(some, np.flatnonzero(~is_private)) if is_private.any() and not whole_list else some)
-    if not counts:
+            found.setdefault(kind, set()).update(looks[number] for number in numbers)
+        pieces.append(_take_pieces(some, np.flatnonzero(~is_private)) if is_private.any() else some)
+    if not found:
         return model, {}
     smaller = replace(take_terms(table, np.flatnonzero(~gone)), pieces=tuple(pieces))
-    return replace(model, table=smaller, counts=None, seen=None), counts
+    return replace(model, table=smaller, counts=None, seen=None), {kind: len(terms) for kind, terms in found.items()}
 
 
-def _bigrams_of(table: WordTable, words: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which terms are bigrams that hold one of these words; (n_terms,)."""
-    found = np.zeros(len(table.vocabulary), np.bool_)
-    found[table.vocabulary.n_words :] = words[table.vocabulary.bigrams].any(axis=1)
+def _only_in(pieces: Pieces, words: list[str], others: list[str]) -> NDArray[np.bool_]:
+    """Return which pieces occur in these words and in no others; (n_pieces,).
+
+    Sub-words are not asked for: their list is that of the vectors, whatever the texts hold.
+    """
+    found = np.zeros(len(pieces), np.bool_)
+    if words and pieces.segmentation not in WHOLE_LISTS:
+        found[pieces.cut(words)[0]] = True
+        found[pieces.cut(others)[0]] = False
     return found
 
 
 def _smaller(model: TrainedModel, max_bytes: int, size: Callable[[TrainedModel], int]) -> TrainedModel:
     """Return a model of 8 bits and, if that is not enough, the largest that fits, but for CLOSE of the room."""
-    rounded = replace(model, table=short_weights(round_table(model.table, 0)), counts=None, seen=None)
-    ranked = _Ranked.of(rounded.table)
+    rounded = round_table(model.table, 0, weak_bigrams=True)
+    tables = [model.table] if rounded is model.table else [rounded, model.table]
+    whole = [replace(model, table=short_weights(table), counts=None, seen=None) for table in tables]
+    least = []
+    for large, some in sorted(((size(some), some) for some in whole), key=lambda pair: pair[0]):
+        if large <= max_bytes:
+            return some
+        fits = []
+        for lists in _some_lists(some.table):
+            found, small = _largest(replace(some, table=lists), max_bytes, size)
+            least.append(small)
+            fits += [] if found is None else [found]
+        if fits:
+            return max(fits, key=lambda found: kept_variance(model.table, found.table))
+    enough = int(1.06 * min(size(model), 2 * min(least)))  # more, as it is shown rounded
+    raise InputError(
+        f"found a model that takes {in_words(min(least))} without any term; expected at most {in_words(max_bytes)}: "
+        f"give more room, such as --max-size {in_words(enough).replace(' ', '')}"
+    )
+
+
+def _some_lists(table: WordTable) -> list[WordTable]:
+    """Return the table with all of its lists of sub-words, then without the one worth least per byte, and so on."""
+    lists = [some for some in table.pieces if some.pieces.segmentation in WHOLE_LISTS and len(some.pieces)]
+    lists.sort(key=lambda some: _piece_variances(table, some).sum() / piece_bytes(some).sum())
+    return [
+        replace(table, pieces=tuple(some for some in table.pieces if some not in lists[:n_gone]))
+        for n_gone in range(len(lists) + 1)
+    ]
+
+
+def _largest(
+    model: TrainedModel, max_bytes: int, size: Callable[[TrainedModel], int]
+) -> tuple[TrainedModel | None, int]:
+    """Return the largest model that fits, but for CLOSE of the room, with all of its lists of sub-words.
+
+    None if they do not fit by themselves; and how many bytes they take so.
+    """
+    ranked = _Ranked.of(model.table)
 
     def within(room: float) -> tuple[TrainedModel, int]:
-        found = replace(rounded, table=ranked.within(rounded.table, room))
+        found = replace(model, table=ranked.within(model.table, room))
         return found, size(found)
 
     low, high = 0.0, float(ranked.costs.sum())
-    (best, small), large = within(low), size(rounded)
-    if large <= max_bytes:
-        return rounded
-    if small > max_bytes:
-        raise InputError(
-            f"found a model that takes {in_words(small)} without any term; expected at most {in_words(max_bytes)}: "
-            f"give more room, such as --max-size {in_words(2 * small).replace(' ', '')}"
-        )
+    best, small = within(low)
+    least, large = small, size(model)
+    if small > max_bytes or large <= max_bytes:
+        return (None if small > max_bytes else model), least
     for _ in range(MOST_TRIES):
         # where a straight line between both sizes reaches the limit, or a little less
         room = low + (high - low) * max(0.0, (1 - CLOSE / 2) * max_bytes - small) / (large - small)
@@ -147,7 +193,7 @@ def _smaller(model: TrainedModel, max_bytes: int, size: Callable[[TrainedModel],
         best, low, small = found, room, now
         if now >= (1 - CLOSE) * max_bytes:
             break
-    return best
+    return best, least
 
 
 # what is worth how much --------------------------------------------------------------------------------------------
@@ -182,8 +228,24 @@ def _piece_variances(table: WordTable, some: PieceTable) -> NDArray[np.float64]:
     return np.asarray(((added - centre) ** 2).sum(axis=1) * expected)
 
 
+def kept_variance(whole: WordTable, part: WordTable) -> float:
+    """Return which fraction of the variance that terms and pieces add to scores is that of a part of them."""
+    of_terms = variances(whole)
+    total, kept = of_terms.sum(), of_terms[part.vocabulary.positions_in(whole.vocabulary)].sum()
+    left = {some.group: some.pieces for some in part.pieces}
+    for some in whole.pieces:
+        adds = _piece_variances(whole, some)
+        total += adds.sum()
+        names = set(left[some.group].names) if some.group in left else set()
+        kept += adds[[name in names for name in some.pieces.names]].sum() if len(adds) else 0.0
+    return min(1.0, float(kept / total)) if total else 1.0
+
+
 class _Ranked(NamedTuple):
-    """All terms, and after them all pieces of each piece table: what each is worth per byte, and its bytes."""
+    """All terms, and after them all pieces of each piece table: what each is worth per byte, and its bytes.
+
+    Lists of sub-words, which are kept as a whole, cost nothing here.
+    """
 
     worth: NDArray[np.float64]
     costs: NDArray[np.float64]
@@ -196,10 +258,10 @@ class _Ranked(NamedTuple):
         if len(bigrams):
             worth[0][n_words:] = np.minimum(worth[0][n_words:], worth[0][bigrams].min(axis=1))
         for some in table.pieces:
-            cost, adds = piece_bytes(some), _piece_variances(table, some)
-            whole_list = some.pieces.segmentation in WHOLE_LISTS and len(cost)
-            worth.append(np.full(len(cost), adds.sum() / cost.sum()) if whole_list else adds / cost)
-            costs.append(cost)
+            cost = piece_bytes(some)
+            whole_list = some.pieces.segmentation in WHOLE_LISTS
+            worth.append(np.full(len(cost), np.inf) if whole_list else _piece_variances(table, some) / cost)
+            costs.append(np.zeros(len(cost)) if whole_list else cost)
         return cls(np.concatenate(worth), np.concatenate(costs))
 
     def within(self, table: WordTable, room: float) -> WordTable:
@@ -214,7 +276,7 @@ class _Ranked(NamedTuple):
         for some in table.pieces:
             first, last = last, last + len(some.pieces)
             own = kept[first:last]
-            if own.all() or (own.any() and some.pieces.segmentation not in WHOLE_LISTS):
+            if own.any():
                 pieces.append(_take_pieces(some, np.flatnonzero(own)))
         return replace(smaller, pieces=tuple(pieces))
 

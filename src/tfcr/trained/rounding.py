@@ -30,16 +30,17 @@ PER_OCTAVE = 4
 LARGEST = 127
 
 
-def round_table(table: WordTable, at_least: int | None = None) -> WordTable:
+def round_table(table: WordTable, at_least: int | None = None, *, weak_bigrams: bool = False) -> WordTable:
     """Return a large table with values of 8 bits; a small one, or one that is rounded already, as it is.
 
-    A table is large if it has `at_least` so many values; by default ROUNDED_FROM.
+    A table is large if it has `at_least` so many values; by default ROUNDED_FROM. Bigrams that hardly matter are left
+    out, unless `weak_bigrams`.
     """
     parts = table.words, table.bigrams, *(some.rows for some in table.pieces)
     size = sum(part.values.size for part in parts) + table.entries.values.size
     if table.words.values.dtype == np.int8 or size < (ROUNDED_FROM if at_least is None else at_least):
         return table
-    table = _without_weak_bigrams(table)
+    table = table if weak_bigrams else _without_weak_bigrams(table)
     parts = table.words, table.bigrams, *(some.rows for some in table.pieces)
     scales = _scales(table, parts)
     return replace(
