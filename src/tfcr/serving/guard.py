@@ -25,7 +25,7 @@ from tfcr.serving.metrics import Metrics
 from tfcr.serving.problems import RETRY, RequestError, internal_error
 from tfcr.serving.settings import Settings
 
-WITH_BODY = frozenset({"predict", "explain"})
+WITH_BODY = frozenset({"predict", "explain", "label"})
 """First parts of paths whose requests have a body of JSON, and go through the queue."""
 OPEN = frozenset({"/health"})
 """Paths that need no token: for load balancers."""
