@@ -1,6 +1,6 @@
 """``tfcr label``."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tfcr.cli.help import input_option, output_option
 from tfcr.cli.options import Data, Reading, with_options
@@ -79,13 +79,14 @@ def label(
     settings = Settings({}, host, port, token_for(token, host), tuple(allow_host or ()))
     names = _names(classes or [])
     found = reading.partly_labelled(data)
-    pool = Pool.of(found.texts, None if no_labels else found.labels, found.rows)
+    labels = [None] * len(found.texts) if no_labels else found.labels
+    pool = Pool.of(found.texts, labels, found.rows)
+    _check_open(labels)
     with opened_answers(Path(output), pool) as file:
         session = Session(pool, names, several=several, file=file)
-        _check_open(session.n_open, len(pool), output)
         if_stopped(f"the answers are in {output}; to go on, type the same command again")
         note(f"{len(pool):,} texts, {len(session.known()):,} of them with a label")
-        session.choose()  # the first questions are chosen now, and not when somebody waits
+        session.prepare()
         app = make_label_app(session, settings, found.name, output)
         serve(settings, lambda started: _tell(started, browser=not no_browser), lambda _: app)
         answers = f"{session.n_answers:,} answers are in {output}"
@@ -97,13 +98,13 @@ def _names(given: list[str]) -> list[str]:
     return [name.strip() for names in given for name in names.split(",") if names.strip()]
 
 
-def _check_open(n_open: int, n_texts: int, output: str) -> None:
+def _check_open(labels: list[Any]) -> None:
     from tfcr.errors import InputError
 
-    if not n_open:
+    if None not in labels:
         raise InputError(
-            f"found a label for each of the {n_texts:,} texts, in the data or in {output}; expected some without one. "
-            "Train on them (tfcr train), or ask for all labels again: --no-labels, and another -o"
+            f"found a label for each of the {len(labels):,} texts; expected some without one. Train on them (tfcr "
+            "train), or ask for all labels again: --no-labels"
         )
 
 

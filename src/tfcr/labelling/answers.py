@@ -129,7 +129,7 @@ class AnswersFile:
                 f"{self.path} has answers for other data: other texts, another order, or other columns; expected the "
                 "data that they were given for, or another -o"
             )
-        if not isinstance(record["row"], int) or record["row"] not in self.places:
+        if type(record["row"]) is not int or record["row"] not in self.places:
             raise DataError(f"{self.path}, line {number}: found row {record['row']!r}, which the data does not have")
         return record
 

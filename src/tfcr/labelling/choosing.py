@@ -25,6 +25,8 @@ START = 16
 things."""
 LEAST_SURE = 0.1
 """Fraction of the texts, the least sure ones, among which questions are spread."""
+MOST_KNOWN = 100
+"""Texts with an answer that the first questions keep away from, at most."""
 LOOKED_THROUGH = 20_000
 """Texts that are compared with each other, at most: a sample of more is as good."""
 GROUPING_STEPS = 10
@@ -51,6 +53,7 @@ def spread_texts(vectors: Vectors, open_texts: Numbers, known: Numbers, n: int, 
         Where groups begin.
     """
     some = _sample(open_texts, random)
+    known = known if len(known) <= MOST_KNOWN else random.choice(known, MOST_KNOWN, replace=False)
     n = min(n, len(some))
     looked = np.concatenate([some, known])
     n_groups = min(len(looked), n + len(known))

@@ -128,7 +128,8 @@ class Session:
         self.classes: list[str] = []
         for name in classes:
             self.add_class(name)
-        for name in sorted({name for answer in self.answers.values() for name in _names(answer.label)}):
+        labels = [*pool.labels, *(answer.label for answer in self.answers.values())]
+        for name in sorted({name for label in labels for name in _names(label)}):
             if name not in self.classes:
                 self.add_class(name)
         self._check()
@@ -347,6 +348,11 @@ class Session:
     def is_behind(self) -> bool:
         """Whether there are answers that have not been learned from."""
         return self.version != self._tried
+
+    def prepare(self) -> None:
+        """Choose the first questions, before somebody waits for them."""
+        if not self.learn() or not self._plan:
+            self.choose()
 
     def learn(self) -> bool:
         """Train on the answers so far, and choose the next texts; return whether there is a classifier to choose by."""

@@ -93,7 +93,9 @@ class Desk:
     def number(self, row: int) -> int:
         """Return the text of a row."""
         if row not in self.places:
-            raise RequestError(404, f"found row {row}", f"a row of the data that has a text, up to {max(self.places)}")
+            raise RequestError(
+                404, f"found row {str(row)[:80]}", f"a row of the data that has a text, up to {max(self.places)}"
+            )
         return self.places[row]
 
     def state(self, tab: str, notice: str = "") -> dict[str, Any]:
