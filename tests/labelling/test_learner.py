@@ -27,7 +27,7 @@ def test_several_labels_are_least_sure_near_a_threshold() -> None:
     )
     assert model is not None
     at = model.decision.limits
-    assert np.allclose(surenesses(model, np.stack([at + 1, at + [3, 0.25, -3, 5]])), [1, 0.25])
+    assert np.allclose(surenesses(model, np.stack([at + 1, at + np.array([3, 0.25, -3, 5])])), [1, 0.25])
 
 
 def test_nothing_is_learned_from_nothing_or_one_class(pool: Pool) -> None:

@@ -87,7 +87,7 @@ def label(
         if_stopped(f"the answers are in {output}; to go on, type the same command again")
         note(f"{len(pool):,} texts, {len(session.known()):,} of them with a label")
         session.prepare()
-        app = make_label_app(session, settings, found.name, output)
+        app = make_label_app(session, settings, ", ".join(Path(one).name for one in data), output)
         serve(settings, lambda started: _tell(started, browser=not no_browser), lambda _: app)
         answers = f"{session.n_answers:,} answers are in {output}"
         note(f"{answers}; next: tfcr train {output} -o model")

@@ -16,8 +16,8 @@ been::
 How often each label is right is drawn from a beta distribution: what the drawn texts say, and what those of the other
 labels say of labels in general, as far as labels are alike (a hierarchical beta-binomial model: their mean and how
 alike they are is drawn from a grid, by the likelihood of the counts). What wrong ones should have been is drawn from a
-Dirichlet distribution. Each draw gives a macro-F1; the interval holds 95 % of them. A bootstrap of the drawn texts would
-be too narrow: a class that is right in two of two texts is right in all resamples.
+Dirichlet distribution. Each draw gives a macro-F1; the interval holds 95 % of them. A bootstrap of the drawn texts
+would be too narrow: a class that is right in two of two texts is right in all resamples.
 """
 
 from collections.abc import Sequence
