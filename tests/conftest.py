@@ -39,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     (Path(own.name) / "kernels").symlink_to(config.cache.mkdir(f"tfcr-kernels-{key}"))
     (Path(own.name) / "pydocs").symlink_to(config.cache.mkdir("tfcr-pydocs"))  # takes seconds to make
     os.environ["TFCR_CACHE"] = own.name
+    os.environ["TFCR_STATE"] = str(Path(own.name) / "state")
 
 
 @pytest.fixture(scope="session")

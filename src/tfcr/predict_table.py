@@ -100,7 +100,7 @@ def predict_frame(
     if len(used) < len(texts):
         rows = pl.Series([text is not None for text in texts])
         places = rows.cum_sum().cast(pl.Int64) - 1
-        added = added[pl.select(pl.when(rows).then(places)).to_series()]
+        added = added.select(pl.all().gather(pl.select(pl.when(rows).then(places)).to_series()))
     columns = zip(names or free_names(frame.columns, added.columns), added.iter_columns(), strict=True)
     return frame.with_columns(column.alias(name) for name, column in columns)
 

@@ -23,17 +23,23 @@ def browser() -> Iterator[Any]:
         yield found
 
 
-def listen(page: Any, own: str, problems: list[str]) -> None:
-    """Note what a page must not do: complain, ask, or load anything besides itself."""
+def listen(page: Any, own: str, problems: list[str], *, asks: bool = False) -> None:
+    """Note what a page must not do: complain, ask, or load anything besides itself.
+
+    A page that `asks` may ask its server, whose address is `own`.
+    """
 
     def note(what: str, *, if_: bool = True) -> None:
         if if_:
             problems.append(what)
 
+    def is_own(url: str) -> bool:
+        return url.startswith(f"{own}/") if asks else url == own
+
     page.on("console", lambda message: note(message.text, if_=message.type in ("error", "warning")))
     page.on("pageerror", lambda error: note(str(error)))
     page.on("dialog", lambda dialog: note(f"dialog {dialog.message}"))
-    page.on("request", lambda request: note(f"request {request.url}", if_=request.url != own))
+    page.on("request", lambda request: note(f"request {request.url}", if_=not is_own(request.url)))
 
 
 @pytest.fixture
@@ -49,6 +55,29 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
         page = context.new_page()
         listen(page, path.as_uri(), problems)
         page.goto(path.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+@pytest.fixture
+def open_served(browser: Any) -> Iterator[Open]:
+    """From the address of a server, a path, and options of Playwright's new_context, to the page."""
+    problems: list[str] = []
+    contexts: list[Any] = []
+
+    def opened(address: str, path: str, **options: Any) -> Any:
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.problems = problems
+        # which the policy of our pages forbids, unless a test does without it
+        page.route("**/favicon.ico", lambda route: route.fulfill(status=204))
+        listen(page, address, problems, asks=True)
+        page.goto(address + path)
         return page
 
     yield opened

@@ -89,7 +89,7 @@ def test_markup_is_shown_and_never_run(open_page: Open, model: TrainedModel) -> 
     assert page.locator("#classes button").all_text_contents() == labels.tolist()
     assert page.title().startswith("Text classifier: ")
     assert page.locator("img").count() == 0
-    assert page.locator("script:not([type])").count() == 2
+    assert page.locator("script:not([type])").count() == 3
 
 
 def test_words_of_a_model_cannot_end_the_script(open_page: Open) -> None:

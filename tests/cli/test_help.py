@@ -19,6 +19,7 @@ TITLES = [
     "In-domain word2vec",
     "Address",
     "Limits",
+    "Uploaded files",
     "Output",
     "Other",
 ]

@@ -23,6 +23,13 @@ from tfcr.data import streaming as pieces
 from tfcr.data.readers import read_table
 
 
+def test_rows_without_any_text_get_no_prediction(run: Run, model: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text('id,text\n1,\n2," "\n')
+    result = run("predict", model, new)
+    assert (result.status, result.out.splitlines()[1:]) == (0, ["1,,,,", '2," ",,,'])
+
+
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
 def test_predict_keeps_all_columns_and_adds_three(run: Run, model: Path, ending: str, tmp_path: Path) -> None:
     new = tmp_path / "new.csv"

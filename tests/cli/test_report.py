@@ -44,7 +44,7 @@ def test_a_model_alone_shows_its_cross_validation(run: Run, posts: Path, tmp_pat
     assert result.status == 0, result.err
     text = shown(tmp_path / "report.html")
     assert "Report on model" in text
-    assert "Measured by 5-fold cross-validation on 240 texts" in text
+    assert "Measured on 240 texts, by 5-fold cross-validation: trained 5 times" in text
     assert "What it confuses" in text
     assert "The hardest rows" in text
     assert "<script>alert" not in text  # a model keeps no text
@@ -56,11 +56,11 @@ def test_the_training_texts_are_cross_validated(run: Run, posts: Path, tmp_path:
     result = run("report", model, posts, "--cv", 3, "--curve", "-o", tmp_path / "report.html")
     assert "the model was trained on 240 of these 240 texts: its settings are cross-validated" in result.err
     text = shown(tmp_path / "report.html")
-    assert "Measured by 3-fold cross-validation on 240 texts" in text
+    assert "Measured on 240 texts, by 3-fold cross-validation: trained 3 times" in text
     assert "The most confident mistakes" in text
     assert "<script>alert(1)</script> hello" in text
     assert "Would more texts help? From" in text
-    assert re.search(r"texts of שלום labelled order|texts of order labelled שלום", text)
+    assert re.search(r"Annotated as שלום, the model says order: \d|Annotated as order, the model says שלום: \d", text)
 
 
 def test_other_texts_test_the_model(run: Run, posts: Path, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_other_texts_test_the_model(run: Run, posts: Path, tmp_path: Path) -> No
     new.write_text("text,queue\nbill now,<b>bill</b>\norder now,order\nan order,<b>bill</b>\n", "utf-8")
     assert run("report", model, new, "-o", tmp_path / "report.html").status == 0
     text = shown(tmp_path / "report.html")
-    assert "new.csv on 3 texts" in text
+    assert "Measured on 3 texts, those of " in text
     assert "Of 100 texts, 67 get the right label" in text
 
 
@@ -121,4 +121,15 @@ def test_numbers_as_labels_get_their_scores_from_a_file_of_text(run: Run, tmp_pa
     other.write_text("".join(f'{{"text": "{text} new", "queue": "{label}"}}\n' for text, label in rows))
     model = trained(run, data, tmp_path / "model", "--no-cv")
     assert run("report", model, other, "-o", tmp_path / "report.html").status == 0
-    assert "interval of F1 0 30 1.000 1.000 1.000" in shown(tmp_path / "report.html")
+    assert "interval of F1 0 1.000 1.000 1.000" in shown(tmp_path / "report.html")
+
+
+def test_labels_that_are_none_of_the_model_are_refused(run: Run, posts: Path, tmp_path: Path) -> None:
+    model = trained(run, posts, tmp_path / "model", "--no-cv")
+    new = tmp_path / "new.csv"
+    new.write_text("text,queue\nbill now,1\norder now,2\n", "utf-8")
+    for command in ("report", "evaluate"):
+        result = run(command, model, new)
+        assert result.status == 2
+        assert "found the labels 1, 2; expected those of the model, <b>bill</b>, order" in result.err
+        assert "--label-map" in result.err

@@ -47,6 +47,8 @@ def test_training_keeps_the_figures_of_its_cross_validation(trained: tuple[Corpu
     assert found.decided["right"][-1] == pytest.approx(found.accuracy)
     assert 0 < found.unknown_words < 1 or found.unknown_words == 0
     assert len(found.hardest) == 90
+    assert [one.documents for one in found.trust] == confusion.sum(axis=0).tolist()
+    assert [one.right for one in found.trust] == [score.precision for score in found.classes]
     assert {row.row for row in found.hardest} == set(corpus.rows)
     chances = [row.probability for row in found.hardest]
     assert chances == sorted(chances)
@@ -113,6 +115,7 @@ WRONG: dict[str, Any] = {
     "decided": {"right": ["x"]},
     "hardest": [{"row": 1.5, "label": "a", "predicted": "a", "probability": 1}],
     "unknown_words": float("inf"),
+    "trust": [{"label": "a"}],
 }
 """A value for each figure that it cannot have."""
 
@@ -123,6 +126,9 @@ def test_damaged_figures_are_refused(name: str, trained: tuple[Corpus, TrainedMo
     with pytest.raises(ModelError, match="the figures of the model are damaged"):
         Figures.from_json({**known, name: WRONG[name]})
     del known[name]
+    if name == "trust":  # older models keep none
+        assert Figures.from_json(known).trust == ()
+        return
     with pytest.raises(ModelError, match=f"damaged: .*{name}"):
         Figures.from_json(known)
     with pytest.raises(ModelError, match="damaged"):

@@ -256,3 +256,12 @@ def test_costs_and_precision_may_name_classes_that_a_part_lacks() -> None:
     compare_on_newest({"model": model.set_params(costs={("class 2", "class 0"): 3.0})}, old, split_by_time(old, 0.3))
     with pytest.raises(InputError, match="unknown class 'typo'"):
         cross_validate(model.set_params(costs={("typo", "class 0"): 3.0}), old, folds=3)
+
+
+def test_a_part_may_lack_a_class_that_weights_name() -> None:
+    whole, part = np.array(["a", "b", "rare"]), np.array(["a", "b"])
+    weighted = TfcrClassifier.from_preset("fast", class_weight={"rare": 5.0, "a": 2.0})
+    assert validation.for_part(weighted, whole, part).class_weight == {"a": 2.0}
+    wrong = validation.for_part(TfcrClassifier.from_preset("fast", class_weight={"nowhere": 5.0}), whole, part)
+    with pytest.raises(InputError, match="class_weight for 'nowhere'"):
+        wrong.fit(["one two", "three"] * 20, ["a", "b"] * 20)

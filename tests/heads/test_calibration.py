@@ -1,14 +1,17 @@
 """Calibration, against scipy's optimum of the same loss, and on scores whose probabilities are known."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.special import softmax
 
 from tfcr.decision import LINKS, reliability
-from tfcr.heads import Targets
+from tfcr.heads import Targets, calibration
 from tfcr.heads.calibration import fit_calibration
 from tfcr.heads.targets import SeveralTargets
 
@@ -61,6 +64,30 @@ def test_gradients_are_those_of_the_loss(seed: int) -> None:
         value, gradient = truth.log_loss(logits)
         step = 1e-6 * random.normal(size=logits.shape)
         assert truth.log_loss(logits + step)[0] - value == pytest.approx(np.vdot(gradient, step), abs=1e-10)
+        along, move = random.normal(size=(5, 3)), random.normal(size=4)
+
+        def by_move(length: float, truth: Targets = truth, along: Any = along, move: Any = move) -> Any:
+            by_logits = truth.log_loss(logits + length * (move[0] * along + move[1:]))[1]
+            return np.concatenate([[np.vdot(by_logits, along)], by_logits.sum(axis=0)])
+
+        measured = (by_move(1e-5) - by_move(-1e-5)) / 2e-5
+        np.testing.assert_allclose(truth.curvature(logits, along) @ move, measured, atol=1e-8)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([2, 3, 9]))
+@settings(max_examples=20, deadline=None)
+def test_no_other_parameters_are_likelier(seed: int, n_classes: int) -> None:
+    random = np.random.default_rng(seed)
+    labels = np.concatenate([np.arange(n_classes), random.integers(n_classes, size=60) // 2])
+    truth = one_label(labels, n_classes)
+    scores = random.normal(size=(len(labels), n_classes)) + random.choice([-3, 0.5, 3]) * np.eye(n_classes)[labels]
+    likelihood = calibration._Likelihood(scores, truth, truth.log_frequencies())
+    found = likelihood.most_likely()
+    least = likelihood.loss(found)[0]
+    bounds = [(calibration.SMALLEST_SCALE, None), *[(None, None)] * (n_classes + 1)]
+    theirs = minimize(likelihood.loss, found + 0.1, method="L-BFGS-B", jac=True, bounds=bounds, tol=1e-12)
+    assert least <= theirs.fun + 1e-8
+    assert found[0] >= calibration.SMALLEST_SCALE
 
 
 def test_separable_scores_stay_finite() -> None:

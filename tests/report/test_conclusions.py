@@ -25,13 +25,13 @@ CONFUSING = figures(["hate"] * 40 + ["fine"] * 160, ["hate"] * 20 + ["fine"] * 2
 def test_what_is_confused_is_said_with_what_to_do() -> None:
     said = conclude(CONFUSING, n_doubtful=7, with_texts=True)
     assert said.findings[0] == "Of 100 texts, 90 get the right label; always answering “fine” would get 80."
-    assert "What it confuses: 50 of 100 texts of “hate” are taken for “fine”." in said.findings
+    assert "What it confuses: 50 of 100 texts of “hate” are taken for “fine” (20)." in said.findings
     assert (
         "It is weakest on “hate”: it finds 50 of 100 such texts, and of 100 that it calls so 100 are." in said.findings
     )
     assert said.next_steps[0].startswith("Label more texts of “hate” (40): with fewer than 50")
-    assert said.next_steps[1].startswith("Read texts of “hate” that were taken for “fine” (click the cell")
-    assert "Check the 7 labels that are probably wrong" in said.next_steps[2]
+    assert said.next_steps[1].startswith("Read texts of “hate” that were taken for “fine” (click the number")
+    assert "Look again at the 7 texts below for which another label is far likelier" in said.next_steps[2]
     assert "(click" not in " ".join(conclude(CONFUSING).next_steps)
 
 
@@ -39,13 +39,35 @@ def test_a_good_classifier_has_little_to_do() -> None:
     said = conclude(figures(["a"] * 100 + ["b"] * 100, ["a"] * 100 + ["b"] * 100, sure=0.99))
     assert said.findings[0] == "Of 100 texts, 100 get the right label; always answering “a” would get 50."
     assert "No class is often taken for another." in said.findings
-    assert "Its probabilities can be taken at their word: they are off by 1.0 points on average." in said.findings
+    assert (
+        "Over all labels, its probabilities are off by 1.0 points on average: they can be taken at their word."
+        in said.findings
+    )
     assert said.next_steps == ()
 
 
 def test_probabilities_that_are_off_are_not_praised() -> None:
     said = conclude(figures(["a"] * 60 + ["b"] * 60, ["a"] * 120, sure=0.99))
     assert any("trust their order more than their size" in line for line in said.findings)
+
+
+def test_a_label_that_is_less_sure_than_it_says_is_named() -> None:
+    labels = ["rare"] * 60 + ["common"] * 3000
+    found = figures(labels, ["rare"] * 36 + ["common"] * 24 + ["rare"] * 54 + ["common"] * 2946)
+    curve = {"decided": (0.5,), "right": (0.97,), "probabilities": (0.9,)}
+    said = conclude(replace(found, calibration_error=0.01, decided=curve))
+    [line] = [line for line in said.findings if "off by" in line]
+    assert line.startswith(
+        "Over all labels, its probabilities are off by 1.0 points on average, but not of every class"
+    )
+    assert "a label “rare” has a probability of 90% on average, and 40% are right" in line
+    [step] = [line for line in said.next_steps if "--precision" in line]
+    assert (
+        "97 of 100 such labels are right, but 40 of 100 of those “rare”, and 40 of 100 texts of “rare” surely" in step
+    )
+    [line] = [line for line in said.findings if line.startswith("What it confuses")]
+    assert line.startswith("What it confuses: 40 of 100 texts of “rare” are taken for “common” (24); ")
+    assert line.endswith("of 100 texts that it calls “rare”, 60 are “common” (54).")
 
 
 def test_unknown_words_are_named_where_they_are_many() -> None:

@@ -19,7 +19,8 @@ from starlette.testclient import TestClient
 
 from tests.cli.runner import environment, run
 from tfcr import TrainedModel
-from tfcr.serving import Limits, Settings, make_app
+from tfcr.data import Corpus
+from tfcr.serving import Limits, Settings, make_app, write_documents
 from tfcr.trained.format import SCHEMA
 
 __all__ = ["run"]
@@ -38,13 +39,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def connect(folder: Path) -> Iterator[Connect]:
+def connect(folder: Path, tmp_path: Path) -> Iterator[Connect]:
     """Return a function that starts the application in this process, and gives a client of it."""
     opened: list[TestClient] = []
 
     def start(*folders: Path, limits: Limits | None = None, **options: Any) -> TestClient:
         given = {path.name: path for path in folders or (folder,)}
-        settings = Settings(given, limits=limits or Limits(), **options)
+        (tmp_path / "work").mkdir(exist_ok=True)
+        settings = Settings(given, limits=limits or Limits(), **{"work": tmp_path / "work", **options})
         client = TestClient(make_app(settings), base_url=settings.address, follow_redirects=False)
         client.__enter__()
         opened.append(client)
@@ -63,6 +65,24 @@ def client(connect: Connect) -> TestClient:
 @pytest.fixture
 def model() -> TrainedModel:
     return TrainedModel.load(KEPT)
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    """Return a folder of documents to list: right ones, wrong ones, one of an unknown class, one without a label."""
+    return write_some(tmp_path / "documents")
+
+
+def write_some(folder: Path) -> Path:
+    """Write documents for the kept model into a new folder."""
+    folder.mkdir()
+    texts = [f"w{number % 3}_1 w{number % 3}_2 common{number}" for number in range(60)]
+    labels = [f"class {number % 3}" for number in range(60)]
+    labels[0], labels[3] = "class 2", "another"
+    rows = list(range(1, 61))
+    corpus = Corpus(texts, labels, rows=rows, name="some.csv", unlabelled={61: "w1_1 <b>w1_2</b>"})
+    write_documents(corpus, folder)
+    return folder
 
 
 def other_model(folder: Path) -> str:
@@ -98,9 +118,9 @@ class Running:
 
 
 @contextmanager
-def serving(*arguments: object) -> Iterator[Running]:
-    """Run ``tfcr serve`` on a free port, and wait until it listens."""
-    command = [sys.executable, "-m", "tfcr", "serve", *map(str, arguments), "--port", "0"]
+def serving(*arguments: object, port: int = 0) -> Iterator[Running]:
+    """Run ``tfcr serve``, by default on a free port, and wait until it listens."""
+    command = [sys.executable, "-m", "tfcr", "serve", *map(str, arguments), "--port", str(port)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment())
     assert process.stderr is not None
     stream = process.stderr

@@ -72,7 +72,7 @@ def test_the_trouble_is_told_and_forgotten(folder: Path) -> None:
 def test_the_server_looks_by_itself(folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    monkeypatch.setattr("tfcr.serving.app.LOOK_EVERY", 0.05)
+    monkeypatch.setattr("tfcr.serving.service.LOOK_EVERY", 0.05)
     client = connect()
     new = other_model(folder)
     for _ in range(200):

@@ -26,26 +26,38 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_markup_in_names_and_labels_is_shown_and_not_run(path: str, connect: Connect, tmp_path: Path) -> None:
+def test_markup_in_names_and_labels_is_shown_and_not_run(
+    path: str, connect: Connect, tmp_path: Path, documents: Path
+) -> None:
     folder = tmp_path / "<b onclick=x>"
     TfcrClassifier.from_preset("fast").fit(["good", "bad"] * 20, [EVIL, "fine"] * 20).save(folder)
-    answer = connect(folder).get(path)
+    answer = connect(folder, documents=documents).get(path)
     tags = Tags()
     tags.feed(answer.text)
-    assert "script" not in tags.found
+    assert EVIL not in answer.text
     assert "b" not in tags.found
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    assert "script-src 'none'" in answer.headers["content-security-policy"]
+    allowed = re.search(r"script-src ([^;]+);", answer.headers["content-security-policy"])
+    assert allowed is not None
+    assert "unsafe" not in allowed[1]
+    assert tags.found.count("script") == allowed[1].count("'sha256-")  # scripts of our own, each allowed by its hash
     assert "&lt;b onclick=x&gt;" in answer.text
 
 
-def test_pages_load_nothing_from_elsewhere(client: TestClient) -> None:
+def test_pages_load_nothing_from_elsewhere(connect: Connect, documents: Path) -> None:
+    client = connect(documents=documents)
     for path in PAGES:
         tags = Tags()
         tags.feed(client.get(path).text)
+        assert "/try" in tags.links
         assert not any(link.startswith(("http:", "https:", "//")) for link in tags.links)
         for link in tags.links:
             assert client.get(link if link.startswith("/") else f"/{link}").status_code == 200
+
+
+def test_a_page_that_this_server_has_not_is_not_in_the_menu(client: TestClient) -> None:
+    assert 'href="/documents"' not in client.get("/").text
+    assert client.get("/documents").status_code == 404
 
 
 def test_the_interface_is_described_in_full(client: TestClient) -> None:

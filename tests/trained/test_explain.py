@@ -1,6 +1,7 @@
 """Explanations: contributions that add up, and where terms stand in the text."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -125,8 +126,11 @@ def test_how_it_was_decided_is_told_in_words() -> None:
     assert lines[0].startswith("probability of class 0: ")
     assert "calibrated: " in lines[0]
     assert lines[1].startswith("picked: the largest score; the runner-up is class ")
-    assert lines[2].startswith("class 0 is decided from a probability of ")
-    assert lines[2].endswith((": sure", ": unsure"))
+    assert lines[2] == "class 0 is always decided: sure"
+    for least, told in ((2.0, "never decided: unsure"), (0.3, "decided from a probability of 0.300 on: sure")):
+        decision = replace(model.model_.decision, least_probabilities=np.full(3, least))
+        trained = replace(model.model_, decision=decision)
+        assert trained.explain("w0_1 w0_2").how()[2] == f"class 0 is {told}"
 
 
 def test_notebooks_show_markup_as_text() -> None:
@@ -153,7 +157,7 @@ def test_the_probability_follows_from_the_scores_as_the_explanation_and_the_card
     corpus = random_corpus(150, n_classes=n_classes)
     model = TfcrClassifier.from_preset("fast", embeddings=None, random_state=0).fit(corpus.texts, corpus.labels)
     found = model.explain(corpus.texts[0])
-    scale = float(found.how()[0].split("calibrated: ")[1].split(" ")[0])
+    scale = float(found.how()[0].split("calibrated: the softmax of ")[1].split(" ")[0])
     offsets = model.model_.decision.calibration.offsets  # type: ignore[union-attr]
     logits = scale * found.scores + offsets
     log_odds = np.log(found.probabilities) - np.log(found.probabilities[0])
@@ -171,6 +175,8 @@ def test_thresholds_are_those_that_labels_are_assigned_by(tmp_path: Path) -> Non
             found = model.explain(text)
             assert found.thresholds is not None
             assert found.classes[found.scores > found.thresholds].tolist() == found.label
+            assert '<th scope="row">threshold</th>' in found._repr_html_()
+    assert f"no label; the nearest is {model.explain('').nearest}" in model.explain("")._repr_html_()
     model.save(tmp_path / "model")
     assert "those with a probability above one half" in (tmp_path / "model" / "README.md").read_text("utf-8")
 
@@ -200,3 +206,13 @@ def test_long_texts_are_explained_one_by_one(corpus: Corpus, monkeypatch: pytest
     assert model.model_.strongest_terms(texts, 2) == expected
     assert [text for some in held for text in some] == texts
     assert all(len(some) == 1 or sum(map(len, some)) <= 100 for some in held)
+
+
+def test_words_of_a_class_speak_for_it() -> None:
+    corpus = random_corpus(90)
+    texts = [text if label != "class 0" else "zero" for text, label in zip(corpus.texts, corpus.labels, strict=True)]
+    model = TfcrClassifier.from_preset("fast", random_state=0).fit(texts, corpus.labels)
+    found = model.top_words(50)
+    assert all(value > 0 for words in found.values() for _, value in words)
+    assert found["class 0"][0][0] == "zero"
+    assert len(found["class 0"]) < 50

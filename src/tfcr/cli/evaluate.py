@@ -92,7 +92,8 @@ def evaluate(
     from tfcr.trained.format import is_model
 
     check_target(predictions)
-    number("--min-macro-f1", 0, 1).or_none("for no bar").check(min_macro_f1)
+    if min_macro_f1 is not None:
+        number("--min-macro-f1", 0, 1).check(min_macro_f1)
     if time is not None:
         refuse_given(context, ("folds", "group"), f"along with --time {time}, but it is for cross-validation")
     _check_plot(plot, scheme or [])

@@ -80,7 +80,7 @@ def explain(
     else:
         found = iter([(None, loaded.explain(_read(given or ""), without=without))])
     if html is not None:
-        text, explained = _page(model, found)
+        text, explained = _page(model, found, top)
         write_page(html, text)
         note(f"written to {html}: {explained} explained")
         return
@@ -160,7 +160,7 @@ def _explained_rows(
         note(f"these are the first rows of {file}; --rows {last + 1}-{min(number, MOST_ROWS)} explains others")
 
 
-def _page(model: str, found: "Iterator[tuple[int | None, Explanation]]") -> tuple[str, int]:
+def _page(model: str, found: "Iterator[tuple[int | None, Explanation]]", top: int) -> tuple[str, int]:
     """Return a page of explanations, and how many there are."""
     from pathlib import Path
 
@@ -168,7 +168,7 @@ def _page(model: str, found: "Iterator[tuple[int | None, Explanation]]") -> tupl
     from tfcr.trained.explanation_html import explanation_html
 
     parts = [
-        (f'<p class="soft">Row {row}</p>' if row is not None else "") + explanation_html(explanation, level=2)
+        (f"<h2>Row {row}</h2>" if row is not None else "") + explanation_html(explanation, 2 if row is None else 3, top)
         for row, explanation in found
     ]
     which = "this label" if len(parts) == 1 else "these labels"

@@ -143,21 +143,26 @@ class Reading:
         *,
         several: bool = False,
         time: str | None = None,
+        keep_unlabelled: bool = False,
     ) -> "Corpus":
         """Read labelled texts, by default from the columns that a model was trained on, and report how.
 
         `classes` are that model's: spellings that --merge-labels prefers. `several` is whether it gives several labels.
-        `time` is the column of times, if they are needed.
+        `time` is the column of times, if they are needed. `keep_unlabelled`: texts without a label are read too.
         """
         from dataclasses import replace
 
         from tfcr.cli.output import note
         from tfcr.data import load_data
 
-        options = replace(self._options(training or {}, classes, several=several), time=time)
+        classes = list(classes)
+        options = replace(
+            self._options(training or {}, classes, several=several), time=time, keep_unlabelled=keep_unlabelled
+        )
         corpus = load_data(sources, options, self.path)
         for line in corpus.notes:
             note(line)
+        _check_labels(corpus, classes)
         return corpus
 
     def partly_labelled(self, sources: list[str]) -> "PartlyLabelled":
@@ -571,3 +576,15 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     kind = inspect.Parameter.KEYWORD_ONLY
     return [inspect.Parameter(f.name, kind, default=f.default, annotation=hints[f.name]) for f in fields(group)]
+
+
+def _check_labels(corpus: "Corpus", classes: list[Any]) -> None:
+    """Raise DataError if texts have labels, and none of them is a class of the model that they are for."""
+    from tfcr.errors import DataError, shown_names
+
+    found, known = sorted({*map(str, corpus.class_sizes())}), sorted({*map(str, classes)})
+    if found and known and not {*found} & {*known}:
+        raise DataError(
+            f"{corpus.name}: found the labels {shown_names(found)}; expected those of the model, {shown_names(known)}; "
+            "name another column with --label, or give what the labels mean with --label-map"
+        )

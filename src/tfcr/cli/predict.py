@@ -39,7 +39,10 @@ def predict(
         ),
     ] = None,
     second: Annotated[
-        bool, output_option("--second", help="Add the second likeliest label, and its probability.")
+        bool,
+        output_option(
+            "--second", help="Add the runner-up and its probability, which is larger than that of the label at times."
+        ),
     ] = False,
     all_probabilities: Annotated[
         bool, output_option("--all-probabilities", help="Add the probability of each class, as probability_LABEL.")

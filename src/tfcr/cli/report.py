@@ -44,7 +44,10 @@ def report(
         ),
     ] = 5,
     curve: Annotated[
-        bool, evaluation_option("--curve", help="Add a learning curve: would more texts help? Trains four times more.")
+        bool,
+        evaluation_option(
+            "--curve", help="Add a learning curve of these settings on these texts: would more help? Trains four times."
+        ),
     ] = False,
 ) -> None:
     """Write a page on how good a model is, and what it confuses. Send it to anyone: it needs nothing else.
@@ -98,7 +101,7 @@ def _tested(
         corpus, result, how = _cross_validated(model, path, corpus, folds, stages)
     else:
         stages.begin("predicting")
-        result, how = evaluate(model, corpus, explain=True), f"on {corpus.name}"
+        result, how = evaluate(model, corpus, explain=True), f"those of {corpus.name}, which it was not trained on"
     found = Found(corpus, {path: result}, balanced, model.tokenizer)
     [figures] = found.figures().values()
     points = _learning_curve(model, corpus, stages) if curve else ()
@@ -109,6 +112,7 @@ def _cross_validated(
     model: "TrainedModel", path: str, corpus: "Corpus", folds: int, stages: "Stages"
 ) -> "tuple[Corpus, Evaluation, str]":
     from tfcr.evaluation import compare, plan_folds
+    from tfcr.report.model_page import how_cross_validated
 
     plan = plan_folds(corpus, folds)
     for line in plan.notes:
@@ -116,7 +120,7 @@ def _cross_validated(
     found = compare(
         {path: _untrained(model, plan.corpus)}, plan.corpus, folds=plan.folds, stages=stages, note=note, explain=True
     )
-    return plan.corpus, found[path], f"by {plan.folds}-fold cross-validation"
+    return plan.corpus, found[path], how_cross_validated(plan.folds)
 
 
 def _learning_curve(model: "TrainedModel", corpus: "Corpus", stages: "Stages") -> list[tuple[int, float]]:

@@ -67,6 +67,8 @@ class Corpus:
         What separated several labels in a cell; None if each cell held one label, or a list.
     notes
         How the files were read and what was left out, one line each.
+    unlabelled
+        The rows with a text and no label, if they were asked for: number of the row → text.
     """
 
     texts: list[str]
@@ -79,6 +81,7 @@ class Corpus:
     label_column: str | None = None
     label_separator: str | None = None
     notes: tuple[str, ...] = ()
+    unlabelled: dict[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -138,7 +141,14 @@ def corpus_of_files(paths: Sequence[str | Path], options: ReadOptions) -> Corpus
     typed = all(READERS[table.format].typed for table in tables)
     name = ", ".join(map(source_name, paths))
     cells, separator = _with_several(tables, columns, cells, options, list(map(source_name, paths)))
-    corpus = make_corpus([table.frame for table in tables], columns, name, cells=_of_one_type(cells), typed=typed)
+    corpus = make_corpus(
+        [table.frame for table in tables],
+        columns,
+        name,
+        cells=_of_one_type(cells),
+        typed=typed,
+        keep_unlabelled=options.keep_unlabelled,
+    )
     corpus = with_label_options(replace(corpus, label_separator=separator), options)
     return replace(corpus, notes=("\n".join(how), *corpus.notes, *_content_notes(corpus)))
 
@@ -217,6 +227,7 @@ def make_corpus(
     *,
     cells: Sequence[Any],
     typed: bool,
+    keep_unlabelled: bool = False,
 ) -> Corpus:
     """Return the labelled texts of tables, each with its own columns; rows without text or label are left out.
 
@@ -230,6 +241,8 @@ def make_corpus(
         The labels of all rows, None where there is none.
     typed
         Whether all tables come from formats with types.
+    keep_unlabelled
+        Whether texts without a label are kept, apart from the others.
     """
     texts = [text for frame, chosen in zip(frames, columns, strict=True) for text in joined_text(frame, chosen.text)]
     labels = by_label(lambda label: None if is_missing(label) else label, cells)
@@ -254,7 +267,11 @@ def make_corpus(
         columns=columns[0].text,
         label_column=columns[0].label,
     )
-    return replace(corpus, notes=(*_row_notes(texts, labels), *notes))
+    if keep_unlabelled and not is_whole:
+        pairs = enumerate(zip(texts, labels, strict=True), start=1)
+        apart = {row: text for row, (text, label) in pairs if text is not None and label is None}
+        corpus = replace(corpus, unlabelled=apart)
+    return replace(corpus, notes=(*_row_notes(texts, labels, keep_unlabelled=keep_unlabelled), *notes))
 
 
 def is_missing(label: Any) -> bool:
@@ -357,7 +374,7 @@ def _times(frames: Sequence[pl.DataFrame], columns: Sequence[Columns], used: Seq
     return read_times([frame[str(chosen.time)] for frame, chosen in zip(frames, columns, strict=True)], used, name)
 
 
-def _row_notes(texts: Sequence[str | None], labels: Sequence[Any]) -> list[str]:
+def _row_notes(texts: Sequence[str | None], labels: Sequence[Any], *, keep_unlabelled: bool) -> list[str]:
     if None not in texts and None not in labels:  # as usual: no pass in Python
         return []
     rows: dict[str, list[int]] = {"text": [], "label": [], "text and no label": []}
@@ -366,7 +383,8 @@ def _row_notes(texts: Sequence[str | None], labels: Sequence[Any]) -> list[str]:
             what = "label" if text is not None else "text" if label is not None else "text and no label"
             rows[what].append(number)
     return [
-        f"{len(missing)} of {len(texts)} rows have no {what} and are left out "
+        f"{len(missing)} of {len(texts)} rows have no {what} and are "
+        f"{'kept apart' if keep_unlabelled and what == 'label' else 'left out'} "
         f"(row {', '.join(map(str, missing[:3]))}{', …' if len(missing) > 3 else ''})"
         for what, missing in rows.items()
         if missing

@@ -56,6 +56,8 @@ class ReadOptions:
         The label separator of the file that it was trained on.
     several
         Whether it gives several labels: then a row with one label has a list of one where the format has lists.
+    keep_unlabelled
+        Whether texts without a label are kept too, apart from the others: see `Corpus.unlabelled`.
     """
 
     text: tuple[str, ...] = ()
@@ -78,6 +80,7 @@ class ReadOptions:
     default_classes: tuple[Any, ...] = ()
     default_separator: str | None = None
     several: bool = False
+    keep_unlabelled: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a number of columns that polars would abort the process for, and a separator that is nowhere."""

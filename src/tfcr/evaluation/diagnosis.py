@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tfcr.decision import ClassNumbers
 from tfcr.evaluation.duplicates import Duplicates, find_duplicates
 from tfcr.evaluation.scores import Evaluation
-from tfcr.evaluation.words import MOST_MISTAKES, MistakeWords, Pulls
+from tfcr.evaluation.words import MOST_MISTAKES, MistakeWords, Pulls, varied
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.label_sets import AnyLabels
 
@@ -132,13 +132,15 @@ def confused_pairs(result: Evaluation, most: int = MOST_PAIRS) -> list[ConfusedP
 
 
 def confident_mistakes(result: Evaluation, most: int = MOST_MISTAKES) -> list[Mistake]:
-    """Return the mistakes whose predicted label has the highest probability."""
+    """Return the mistakes whose predicted label has the highest probability, of several pairs of classes."""
     labels, predicted = np.asarray(result.labels).tolist(), np.asarray(result.predicted).tolist()
     words = (result.words or MistakeWords()).mistakes
     confidences = result.confidences
+    wrong = result.mistakes().tolist()
+    places = varied([labels[at] for at in wrong], [predicted[at] for at in wrong], most)
     return [
         Mistake(at, labels[at], predicted[at], float(confidences[at]), *both_ways(words.get(at, {})))
-        for at in result.mistakes()[:most].tolist()
+        for at in (wrong[place] for place in places)
     ]
 
 

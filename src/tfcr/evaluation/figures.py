@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tfcr.decision import BINS, Reliability
 from tfcr.errors import ModelError, shown
@@ -26,6 +27,8 @@ from tfcr.evaluation.scores import (
 MOST_HARD_ROWS = 100
 MOST_CONFUSION_CLASSES = 1000
 """Classes from which on the confusion matrix is left out: it would take megabytes."""
+SURE = 0.9
+"""The probability from which on a label is called sure here."""
 ROUNDING = 1e-9
 """By so much a fraction may be above 1."""
 MOST_COUNTED = 2**53
@@ -40,6 +43,31 @@ class HardRow:
     label: Any
     predicted: Any
     probability: float
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How far the probability of one label can be trusted.
+
+    Attributes
+    ----------
+    label, documents
+        The label, and how many documents got it.
+    probability, right
+        Its mean probability in these, and the fraction that was right.
+    sure, sure_right
+        How many documents got it with a probability of SURE or more, and the fraction of these that was right.
+    surely_missed
+        Of the documents that have the label, the fraction that got another one with such a probability.
+    """
+
+    label: Any
+    documents: int
+    probability: float
+    right: float
+    sure: int
+    sure_right: float
+    surely_missed: float
 
 
 @dataclass(frozen=True)
@@ -85,6 +113,8 @@ class Figures:
     decided
         Points of the curve "share decided against share right": `decided`, `right`, and the probability from which on
         labels are decided (`probabilities`); empty for several labels.
+    trust
+        How far the probability of each label can be trusted; empty for several labels, and in older models.
     hardest
         The rows whose own label got the lowest probability, hardest first; empty for several labels.
     unknown_words
@@ -109,6 +139,7 @@ class Figures:
     decided: Mapping[str, tuple[float, ...]]
     hardest: tuple[HardRow, ...]
     unknown_words: float
+    trust: tuple[Trust, ...] = ()
 
     @classmethod
     def of(cls, result: Evaluation, rows: Sequence[int] = (), groups: Sequence[Any] | None = None) -> "Figures":
@@ -139,6 +170,7 @@ class Figures:
             calibration=_as_tuples(calibration),
             decided={} if result.several else _as_tuples(decided_curve(result)),
             hardest=() if result.several else _hardest(result, rows),
+            trust=() if result.several else _trust(result),
             unknown_words=0.0 if unknown is None or not len(unknown) else float(unknown.mean()),
         )
 
@@ -150,7 +182,8 @@ class Figures:
     def from_json(cls, found: Any) -> "Figures":
         """Return the figures that `as_json` wrote; raise ModelError if they are damaged."""
         try:
-            values = {name: read(found[name]) for name, read in _READERS.items()}
+            given = {"trust": [], **found}  # which older models do not keep
+            values = {name: read(given[name]) for name, read in _READERS.items()}
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ModelError(f"the figures of the model are damaged: {shown(str(error))}; train it again") from None
         figures = cls(**values)
@@ -170,6 +203,29 @@ def _majority(result: Evaluation) -> MajorityScore | None:
 
 def _as_tuples(arrays: Any) -> dict[str, tuple[float, ...]]:
     return {name: tuple(values.tolist()) for name, values in arrays._asdict().items()}
+
+
+def _trust(result: Evaluation) -> tuple[Trust, ...]:
+    labels, predicted, confidences = result.numbers(result.labels), result.numbers(result.predicted), result.confidences
+    is_right, is_sure = labels == predicted, confidences >= SURE
+
+    def sums(classes: NDArray[Any], values: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(np.bincount(classes, values, len(result.classes)), np.float64)
+
+    def mean(total: NDArray[np.float64], size: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(total / np.maximum(size, 1))
+
+    size, sure = sums(predicted, np.ones(len(labels))), sums(predicted, is_sure)
+    columns = (
+        size.astype(int),
+        mean(sums(predicted, confidences), size),
+        mean(sums(predicted, is_right), size),
+        sure.astype(int),
+        mean(sums(predicted, is_right & is_sure), sure),
+        mean(sums(labels, is_sure & ~is_right), sums(labels, np.ones(len(labels)))),
+    )
+    rows = zip(result.classes.tolist(), *(column.tolist() for column in columns), strict=True)
+    return tuple(Trust(*row) for row in rows)
 
 
 def _hardest(result: Evaluation, rows: Sequence[int]) -> tuple[HardRow, ...]:
@@ -285,5 +341,17 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "decided": lambda values: {} if values == {} else _points(values),
     "hardest": _list_of(_record(HardRow, row=_whole, label=_label, predicted=_label, probability=_fraction)),
     "unknown_words": _fraction,
+    "trust": _list_of(
+        _record(
+            Trust,
+            label=_label,
+            documents=_whole,
+            probability=_fraction,
+            right=_fraction,
+            sure=_whole,
+            sure_right=_fraction,
+            surely_missed=_fraction,
+        )
+    ),
 }
 """How each figure is read and checked."""

@@ -84,7 +84,7 @@ def prepare(model: TfcrClassifier, corpus: Corpus, stages: Stages | None = None,
 
 
 def for_part(model: TfcrClassifier, whole: AnyLabels, part: AnyLabels) -> TfcrClassifier:
-    """Return an untrained classifier for a part of a corpus, which may lack classes that costs or precision name.
+    """Return an untrained classifier for a part of a corpus, which may lack classes that its parameters name.
 
     Raises
     ------
@@ -94,6 +94,9 @@ def for_part(model: TfcrClassifier, whole: AnyLabels, part: AnyLabels) -> TfcrCl
     model.check_choices(whole, classes_of(whole))
     known = {str(label) for label in classes_of(part).tolist()}
     found: TfcrClassifier = clone(model)
+    if isinstance(model.class_weight, Mapping):
+        missing = {str(label) for label in classes_of(whole).tolist()} - known
+        found.class_weight = {label: value for label, value in model.class_weight.items() if str(label) not in missing}
     if isinstance(model.precision, Mapping):
         named = model.precision.items()
         found.precision = {label: value for label, value in named if label is None or str(label) in known}

@@ -7,7 +7,7 @@ words add is exact (`trained.word_table`), so that the pulls of a text and the b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from tfcr.trained.model import TrainedModel
 
 MOST_MISTAKES = 20
-"""Mistakes whose words are kept, the most confident ones."""
+"""Mistakes that are shown with their words: the most confident ones, of several pairs of classes."""
+MOST_KEPT = 3 * MOST_MISTAKES
+"""Mistakes of one model whose words are kept: which of them are shown is known when all folds are."""
+IN_A_ROW = 5
+"""Mistakes of one pair of classes that are shown before others get their turn."""
 MOST_OF_PAIR, MOST_EXPLAINED = 20, 400
 """Mistakes of one model that are explained: so many of each pair of classes, and so many in all."""
 MOST_WORDS = 200
@@ -93,7 +97,7 @@ def explain_mistakes(
     chosen = _chosen(labels[wrong], predicted[wrong])
     places = _places(model.classes, classes)
     found = MistakeWords()
-    confident = set(wrong[:MOST_MISTAKES].tolist())
+    confident = set(wrong[varied(labels[wrong].tolist(), predicted[wrong].tolist(), MOST_KEPT)].tolist())
     for documents in _in_parts(wrong[chosen], len(classes)):
         towards, away = places[predicted[documents]], places[labels[documents]]
         for document, pulls in zip(documents.tolist(), _pulls(model, counted(documents), towards, away), strict=True):
@@ -104,14 +108,33 @@ def explain_mistakes(
     return found
 
 
+def varied(labels: Sequence[Any], predicted: Sequence[Any], most: int) -> list[int]:
+    """Return places of mistakes to show, in order: the first ones, but of no pair of classes more than its turn.
+
+    Examples
+    --------
+    Six times the same pair, and then another one: the sixth waits.
+
+    >>> varied("aaaaaab", "bbbbbba", 6)
+    [0, 1, 2, 3, 4, 6]
+    """
+    nth: Counter[tuple[Any, Any]] = Counter()
+    turns = []
+    for place, pair in enumerate(zip(labels, predicted, strict=True)):
+        turns.append((nth[pair] // IN_A_ROW, place))
+        nth[pair] += 1
+    return sorted(place for _, place in sorted(turns)[:most])
+
+
 def _chosen(labels: ClassNumbers, predicted: ClassNumbers) -> NDArray[np.int64]:
-    """Return which mistakes are explained: the first ones, and then the first of each pair, frequent pairs first."""
+    """Return which mistakes are explained: those to show, and then the first of each pair, frequent pairs first."""
     pairs = list(zip(labels.tolist(), predicted.tolist(), strict=True))
     sizes = Counter(pairs)
     nth: Counter[tuple[int, int]] = Counter()
     ranks = []
+    shown = set(varied(labels.tolist(), predicted.tolist(), MOST_KEPT))
     for place, pair in enumerate(pairs):
-        is_first = place < MOST_MISTAKES
+        is_first = place in shown
         if is_first or nth[pair] < MOST_OF_PAIR:
             ranks.append((not is_first, -sizes[pair], place))
         nth[pair] += 1

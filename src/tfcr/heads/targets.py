@@ -131,6 +131,16 @@ class Targets:
         gradient[own] -= 1
         return float(weights @ losses), gradient * weights[:, None]
 
+    def curvature(self, logits: NDArray[np.float64], along: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivatives of `log_loss` by a factor of `along`, and by a shift of each class.
+
+        Factor and shifts are added to the logits; (1 + n_classes, 1 + n_classes).
+        """
+        weights, chances = self.sample_weight / self.sample_weight.sum(), _softmax(logits)[0]
+        weighted = chances * weights[:, None]
+        apart = weighted * (along - np.einsum("nk,nk->n", chances, along)[:, None])
+        return _bordered(np.vdot(apart, along), apart.sum(axis=0), np.diag(weighted.sum(axis=0)) - chances.T @ weighted)
+
     def log_frequencies(self) -> NDArray[np.float64]:
         """Return the log frequency of each class, 0 in the mean; (n_classes,)."""
         found = np.log(self.class_totals())
@@ -211,6 +221,13 @@ class SeveralTargets(Targets):
         margins = signs * logits
         return float(np.sum(weights * np.logaddexp(0, -margins))), -weights * signs * expit(-margins)
 
+    def curvature(self, logits: NDArray[np.float64], along: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivatives of `log_loss` by a factor of `along`, and by a shift of each class."""
+        chances = expit(logits)
+        spread = chances * (1 - chances) * (self.sample_weight / self.sample_weight.sum())[:, None]
+        apart = spread * along
+        return _bordered(np.vdot(apart, along), apart.sum(axis=0), np.diag(spread.sum(axis=0)))
+
     def log_frequencies(self) -> NDArray[np.float64]:
         """Return the log odds of each class, as if half a document more had it and half a document had not."""
         totals, every = self.class_totals(), self.sample_weight.sum()
@@ -223,6 +240,15 @@ class SeveralTargets(Targets):
     def macro_f1(self, decisions: Decisions) -> float:
         """Return the macro-F1 of decisions."""
         return hits_of_members(self.labels, decisions, self.sample_weight).macro_f1()
+
+
+def _bordered(corner: float, border: NDArray[np.float64], inside: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a symmetric matrix with one more row and column.
+
+    >>> _bordered(1.0, np.array([2.0, 3.0]), np.eye(2)).tolist()
+    [[1.0, 2.0, 3.0], [2.0, 1.0, 0.0], [3.0, 0.0, 1.0]]
+    """
+    return np.block([[np.array([[corner]]), border[None, :]], [border[:, None], inside]])
 
 
 def _softmax(summed: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

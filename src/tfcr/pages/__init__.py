@@ -17,6 +17,8 @@ FOLDER = Path(__file__).parent
 
 STEPS = 5
 """Strengths of colour: a word is marked by the step that its contribution reaches."""
+LEAST_MARKED = 0.1
+"""Of the largest contribution: words that add less are not marked, so that those which count stand out."""
 
 __all__ = ["STEPS", "as_json_block", "content_policy", "escape", "page", "resource", "strength"]
 
@@ -77,8 +79,8 @@ def strength(value: float, largest: float) -> int:
     """Return the step of colour, 0 to STEPS, of a value among values up to `largest`.
 
     >>> [strength(value, 2.0) for value in (0.0, 0.05, -1.0, 2.0)]
-    [0, 1, 3, 5]
+    [0, 0, 3, 5]
     """
-    if not largest or abs(value) < 0.02 * largest:
+    if not largest or abs(value) < LEAST_MARKED * largest:
         return 0
     return min(STEPS, ceil(abs(value) / largest * STEPS))

@@ -559,13 +559,7 @@ const tfcr = (() => {
     return [...added.values()].filter((mark) => mark.added !== 0).sort((one, two) => one.start - two.start || one.end - two.end);
   }
 
-  // The step of colour, 0 to 5, of a value among values up to the largest.
-  function strength(value, largest) {
-    if (!largest || Math.abs(value) < 0.02 * largest) return 0;
-    return Math.min(5, Math.ceil((Math.abs(value) / largest) * 5));
-  }
-
-  return { read, prepare, tokenize, explain, marks, strength, decide, SEGMENTATIONS, LINKS };
+  return { read, prepare, tokenize, explain, marks, decide, SEGMENTATIONS, LINKS };
 })();
 
 if (typeof module !== "undefined") module.exports = tfcr;

@@ -225,7 +225,7 @@
     };
     keep.addEventListener("click", () => done("/label/keep", { row }));
     change.addEventListener("click", () => done("/label/answer", { row, label: fixed, again: true }));
-    const buttons = element("div", "", { class: "choices" });
+    const buttons = element("div", "", { class: "labels" });
     buttons.append(keep, change);
     item.append(says, element("p", text, { class: "words", dir: "auto" }), buttons);
     return item;

@@ -19,7 +19,8 @@ from matplotlib.figure import Figure as Picture
 from tfcr.data import Corpus
 from tfcr.decision import Reliability
 from tfcr.evaluation import Diagnosis, Evaluation, Figures
-from tfcr.evaluation.scores import ClassScore, DecidedCurve
+from tfcr.evaluation.diagnosis import DOUBTFUL_ODDS
+from tfcr.evaluation.scores import DecidedCurve
 from tfcr.pages import page, strength
 from tfcr.report.conclusions import conclude, what_more_texts_bring
 from tfcr.report.diagrams import draw_decided, draw_reliability
@@ -31,11 +32,15 @@ from tfcr.trained.model import TrainedModel
 
 MOST_CLASSES = 30
 """Classes of a confusion matrix; of more, those with most mistakes are shown."""
+MOST_WITH_SHARES = 10
+"""Classes of a confusion matrix that has room for percentages."""
 MOST_TEXTS = 10
 """Texts of one cell of the confusion matrix."""
 MOST_CHARACTERS = 1_000
 """Of a text that is shown; the rest is cut."""
 MOST_LISTED = 20
+MOST_DOUBTFUL = 1_000
+"""Texts with a doubtful label: the first MOST_LISTED are seen at once, the others when they are asked for."""
 TOP_WORDS = 15
 MORE_WORDS = 30
 """So many are looked at: those that look like addresses, phone or card numbers are left out."""
@@ -50,7 +55,7 @@ class Tested:
     corpus, result, diagnosis
         The texts, the predictions and the findings.
     how
-        How it was tested, as the end of a sentence: "by 5-fold cross-validation".
+        How it was tested, as the end of a sentence.
     curve
         Macro-F1 by the number of training documents, if it was asked for.
     """
@@ -88,10 +93,10 @@ def model_page(model: TrainedModel, name: str, figures: Figures | None, tested: 
         settings=model.settings,
         figures=figures,
         tested=tested,
-        how=tested.how if tested else f"by {len(figures.fold_scores)}-fold cross-validation" if figures else "",
+        how=tested.how if tested else how_cross_validated(len(figures.fold_scores)) if figures else "",
         conclusions=figures and conclude(figures, n_doubtful=n_doubtful, with_texts=tested is not None),
         small=[] if figures is None else [score for score in figures.classes if score.documents < 10],
-        sizes=_sizes(model, figures),
+        sizes=_sizes(model),
         confusion=figures and figures.confusion and _confusion(figures, tested),
         pictures={} if figures is None else _pictures(figures),
         words={label: words[:TOP_WORDS] for label, words in public.items()},
@@ -102,22 +107,27 @@ def model_page(model: TrainedModel, name: str, figures: Figures | None, tested: 
         contradictory=[] if tested is None else _contradictory(tested),
         curve_told=what_more_texts_bring(tested.curve) if tested and tested.curve else "",
         most_listed=MOST_LISTED,
+        doubtful_odds=DOUBTFUL_ODDS,
     )
     return page(title, body)
 
 
-def _sizes(model: TrainedModel, figures: Figures | None) -> list[tuple[Any, float, ClassScore | None]]:
-    """Return each class, the number of its training texts, and its scores; labels of files may be text."""
-    scores = {} if figures is None else {str(score.label): score for score in figures.classes}
-    classes = zip(model.classes.tolist(), model.training["documents_per_class"], strict=True)
-    return [(label, size, scores.get(str(label))) for label, size in classes]
+def how_cross_validated(folds: int) -> str:
+    """Return how a classifier was cross-validated, as the end of a sentence."""
+    return f"by {folds}-fold cross-validation: trained {folds} times, each time without the texts that it then labels"
+
+
+def _sizes(model: TrainedModel) -> list[tuple[Any, float]]:
+    """Return each class, and the number of its training texts."""
+    return list(zip(model.classes.tolist(), model.training["documents_per_class"], strict=True))
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of the confusion matrix: its number, its shade, and the place of its texts on the page, if any."""
+    """A cell of the confusion matrix: number and share of the row, shade, and the place of its texts, if any."""
 
     documents: int
+    share: str
     shade: str
     anchor: str = ""
 
@@ -149,7 +159,8 @@ def _confusion(figures: Figures, tested: Tested | None) -> dict[str, Any]:
             shade = " ".join(filter(None, (f"s{step}" if step else "", "right" if row == column else "")))
             found = behind.get((label, predicted), [])
             anchor = f"cell-{row}-{column}" if found else ""
-            cells.append(Cell(count, shade, anchor))
+            share = f"{count / matrix[row].sum():.0%}" if count and len(kept) <= MOST_WITH_SHARES else ""
+            cells.append(Cell(count, share, shade, anchor))
             if found:
                 texts.append(CellTexts(anchor, label, predicted, count, found))
         rows.append((label, cells))
@@ -188,7 +199,9 @@ def _mistakes(tested: Tested, tokenizer: AnyTokenizer) -> list[dict[str, Any]]:
 
 
 def _label_errors(tested: Tested) -> list[dict[str, Any]]:
-    return [{**_text(tested, error.document), "error": error} for error in tested.diagnosis.label_errors[:MOST_LISTED]]
+    return [
+        {**_text(tested, error.document), "error": error} for error in tested.diagnosis.label_errors[:MOST_DOUBTFUL]
+    ]
 
 
 def _contradictory(tested: Tested) -> list[dict[str, Any]]:

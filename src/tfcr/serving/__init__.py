@@ -10,9 +10,11 @@ A request takes this way:
     work        scoring on a few threads, so that the event loop stays free
     answers     what is answered, as plain data
     metrics     what happened, for Prometheus
+    files/      files that are uploaded, classified in the background, corrected and downloaded
+    journal     what people decided, on disk before it is acknowledged
 
 ``server`` binds the address and runs all this with uvicorn, in one process or several. Pages for people are rows of
-`pages.PAGES`.
+`pages.PAGES`; ``trying`` and ``documents`` hold those that ask the server, with the routes that they ask.
 """
 
 from tfcr.errors import MissingExtraError
@@ -24,7 +26,8 @@ except ImportError:
     raise MissingExtraError("serving models over HTTP", "serve") from None
 
 from tfcr.serving.app import make_app
+from tfcr.serving.documents.store import write_documents
 from tfcr.serving.server import serve
 from tfcr.serving.settings import Limits, Settings, name_folders
 
-__all__ = ["Limits", "Settings", "make_app", "name_folders", "serve"]
+__all__ = ["Limits", "Settings", "make_app", "name_folders", "serve", "write_documents"]

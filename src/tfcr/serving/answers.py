@@ -91,7 +91,8 @@ def _numbers(values: NDArray[Any]) -> list[float | None]:
     return numbers if np.isfinite(values).all() else [x if x is not None and np.isfinite(x) else None for x in numbers]
 
 
-def _number(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """Return a number as JSON has it: None if it is NaN or infinite."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -145,12 +146,12 @@ def _explanation(served: ServedModel, explanation: Explanation, number: int | No
         rest = []
 
     def of_classes(values: NDArray[Any]) -> dict[str, float | None]:
-        return {served.keys[at]: _number(values[at]) for at in shown}
+        return {served.keys[at]: finite(values[at]) for at in shown}
 
     found: dict[str, Any] = {
         "label": _label(served, explanation),
         "unsure": not explanation.sure,
-        "probability": _number(explanation.probabilities[order[0]]),
+        "probability": finite(explanation.probabilities[order[0]]),
         "explained": served.labels[number],
         "rival": served.labels[shown[1]] if len(shown) > 1 else None,
         "scores": of_classes(explanation.scores),
@@ -166,7 +167,7 @@ def _explanation(served: ServedModel, explanation: Explanation, number: int | No
         found["without"] = left and {
             "word": wanted.without,
             "label": _label(served, left),
-            "probability": _number(left.probability),
+            "probability": finite(left.probability),
         }
     return found
 
@@ -196,7 +197,7 @@ def words(served: ServedModel, top: int, label: str | None) -> dict[str, Any]:
     numbers = range(len(served.keys)) if label is None else [served.class_number(label)]
     found = served.top_words
     listed = {
-        served.keys[number]: [{"word": word, "value": _number(value)} for word, value in found[number][:top]]
+        served.keys[number]: [{"word": word, "value": finite(value)} for word, value in found[number][:top]]
         for number in numbers
     }
     return {**model_fields(served), "words": listed}
@@ -217,8 +218,8 @@ def _describe(served: ServedModel, trouble: str | None) -> dict[str, Any]:
         "terms": len(model.table.vocabulary),
         "tokenizer": str(model.settings.get("tokenizer")),
         "trained": str(model.training.get("date") or ""),
-        "documents": _number(model.training.get("documents") or 0),
-        "scores": {str(name): _number(value) for name, value in model.scores.items()},
+        "documents": finite(model.training.get("documents") or 0),
+        "scores": {str(name): finite(value) for name, value in model.scores.items()},
     }
     if trouble is not None:
         found["trouble"] = trouble

@@ -10,15 +10,19 @@ from starlette.exceptions import HTTPException
 
 from tfcr.errors import TfcrError, in_one_line
 from tfcr.serving import answers
+from tfcr.serving.documents import routes as documents
+from tfcr.serving.files import routes as files
 from tfcr.serving.guard import Guard
 from tfcr.serving.metrics import CONTENT_TYPE
 from tfcr.serving.models import MOST_WORDS
 from tfcr.serving.openapi import ANSWERS, describe_interface, request_body
-from tfcr.serving.pages import PAGES, Entry
+from tfcr.serving.page import Entry
+from tfcr.serving.pages import PAGES, menu
 from tfcr.serving.problems import RequestError, internal_error, one_of, to_json
-from tfcr.serving.service import Service
+from tfcr.serving.service import Service, check_query
 from tfcr.serving.settings import Settings
 from tfcr.serving.shapes import ExplainRequest, PredictRequest
+from tfcr.serving.trying import routes as trying
 
 HTML = "text/html; charset=utf-8"
 
@@ -43,20 +47,20 @@ def make_app(settings: Settings) -> Guard:
     @app.post("/predict", responses=ANSWERS["/predict"], openapi_extra=request_body(PredictRequest))
     async def predict(request: Request, model: ModelName = None) -> Response:
         """Classify one text or a batch."""
-        _check_query(request, "model")
+        check_query(request, "model")
         return await service.answer(request, lambda body: service.predict(model, body), quick=True)
 
     @app.post("/explain", responses=ANSWERS["/explain"], openapi_extra=request_body(ExplainRequest))
     async def explain(request: Request, model: ModelName = None) -> Response:
         """Tell what each word of a text adds to the score of a class; baseline and contributions sum to the score."""
-        _check_query(request, "model")
+        check_query(request, "model")
         deadline = service.work.deadline()
         return await service.answer(request, lambda body: service.explain(model, deadline, body), quick=False)
 
     @app.get("/model", responses=ANSWERS["/model"])
     async def describe(request: Request, model: ModelName = None) -> Response:
         """Describe the models: hash, classes, how they scored when they were measured."""
-        _check_query(request, "model")
+        check_query(request, "model")
         found = answers.describe(models, names if model is None else [models.get(model).name])
         return Response(to_json(found), media_type="application/json")
 
@@ -68,7 +72,7 @@ def make_app(settings: Settings) -> Guard:
         top: Annotated[int, Query(ge=1, le=MOST_WORDS, description="How many words of each class.")] = 20,
     ) -> Response:
         """List the words that raise the score of each class most."""
-        _check_query(request, "model", "label", "top")
+        check_query(request, "model", "label", "top")
         served = service.served(model)
         found = await service.work.run(lambda: to_json(answers.words(served, top, label)))
         return Response(found, media_type="application/json")
@@ -76,16 +80,19 @@ def make_app(settings: Settings) -> Guard:
     @app.get("/health", responses=ANSWERS["/health"])
     async def health(request: Request) -> Response:
         """Say that the server answers, and with which models."""
-        _check_query(request)
+        check_query(request)
         return Response(to_json(answers.health(models)), media_type="application/json")
 
     @app.get("/metrics", responses=ANSWERS["/metrics"])
     async def metrics(request: Request) -> Response:
         """Count requests, texts and seconds, for Prometheus."""
-        _check_query(request)
+        check_query(request)
         hashes = {name: served.hash for name, served in models.current.items()}
         return Response(service.metrics.text(hashes, models.replaced), headers={"content-type": CONTENT_TYPE})
 
+    trying.add_routes(app, service)
+    documents.add_routes(app, service)
+    files.add_routes(app, service)
     for path, entry in PAGES.items():
         if entry.is_there(service):
             app.get(path, include_in_schema=False)(_show(path, entry, service))
@@ -101,20 +108,9 @@ def _show(path: str, entry: Entry, service: Service) -> Callable[[Request], Resp
     def shown(request: Request) -> Response:
         page = entry.make(service)
         headers = {"content-type": HTML, "content-security-policy": page.policy()}
-        return Response(page.html(path, service), headers=headers)
+        return Response(page.html(menu(path, service)), headers=headers)
 
     return shown
-
-
-def _check_query(request: Request, *known: str) -> None:
-    """Refuse parameters that are not known, or given twice: a misspelt one would be ignored."""
-    if not request.scope["query_string"]:
-        return
-    given = [name for name, _ in request.query_params.multi_items()]
-    for name in given:
-        if name not in known or given.count(name) > 1:
-            what = "an unknown parameter" if name not in known else "twice the parameter"
-            raise RequestError(422, f"found {what} {name[:80]!r}", one_of(known) if known else "none")
 
 
 def _answer_problems(app: FastAPI) -> None:

@@ -2,7 +2,7 @@
 
 Checks stand in the order in which they refuse: Host, Origin, token, room in the queue, size and time of the body.
 A body that is refused is still read to its end, as far as it is reasonable, and thrown away: a client that is sending
-reads no answer before.
+reads no answer before. An uploaded file is handed on in parts, and never held as a whole.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import ipaddress
 import logging
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
@@ -25,8 +25,14 @@ from tfcr.serving.metrics import Metrics
 from tfcr.serving.problems import RETRY, RequestError, internal_error
 from tfcr.serving.settings import Settings
 
-WITH_BODY = frozenset({"predict", "explain", "label"})
+WITH_BODY = frozenset({"label", "predict", "explain", "try", "files"})
 """First parts of paths whose requests have a body of JSON, and go through the queue."""
+UPLOADS = frozenset({"/files"})
+"""Paths whose requests have a file as their body, which is read in parts."""
+MOST_UPLOADS = 4
+"""Files that each worker receives at the same time: a slow one takes no place of the queue."""
+PART = 1 << 16
+"""Bytes of an uploaded file that are handed on at once, and must arrive within the time that a request may take."""
 OPEN = frozenset({"/health"})
 """Paths that need no token: for load balancers."""
 MOST_DISCARDED = 1 << 27
@@ -43,6 +49,7 @@ POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-acti
 """Content security policy of answers that bring none of their own."""
 HUNG_UP = 499
 JSON = "application/json"
+FILE = "application/octet-stream"
 
 logger = logging.getLogger("tfcr")
 
@@ -66,6 +73,7 @@ class Guard:
         # not the token itself: whoever reads the cookie cannot make it a header
         self.cookie = "" if self.token is None else hmac.new(self.token, b"cookie", sha256).hexdigest()
         self.waiting = 0
+        self.uploading = 0
 
     def use_port(self, port: int) -> None:
         """Name the cookie by the port: browsers share cookies between the ports of a machine."""
@@ -92,6 +100,7 @@ class Guard:
 
     async def _admit(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, answer: "_Answer") -> None:
         has_body = scope["method"] == "POST" and scope["path"].lstrip("/").partition("/")[0] in WITH_BODY
+        is_upload = has_body and scope["path"] in UPLOADS
         try:
             self._check_host(headers)
             _check_origin(headers)
@@ -101,13 +110,16 @@ class Guard:
                     return
                 self._check_token(headers)
             if has_body:
-                self._check_body(headers)
+                self._check_body(headers, is_upload=is_upload)
         except RequestError:
             if has_body:
                 await self._discard(headers, receive, 0)
             raise
         if not has_body:
             await self.app(scope, receive, answer.send)
+            return
+        if is_upload:
+            await self._pass_on(scope, headers, receive, answer)
             return
         self.waiting += 1
         self.metrics.add("accepted")
@@ -156,15 +168,22 @@ class Guard:
 
     # how much, and how many at once --------------------------------------------------------------------------------
 
-    def _check_body(self, headers: dict[bytes, bytes]) -> None:
+    def _check_body(self, headers: dict[bytes, bytes], *, is_upload: bool) -> None:
         kind = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
-        if kind != JSON:
-            raise RequestError(415, f"found the content type {kind[:80]!r}", JSON)
+        expected = FILE if is_upload else JSON
+        if kind != expected:
+            raise RequestError(415, f"found the content type {kind[:80]!r}", expected)
         if headers.get(b"content-encoding", b"identity").lower() != b"identity":
             raise RequestError(415, "found a compressed body", "a body that is not compressed")
         length = headers.get(b"content-length", b"0")
         if not length.isdigit():
             raise RequestError(400, "found a Content-Length that is no number", "the number of bytes of the body")
+        if is_upload:
+            if int(length) > self.limits.max_upload:
+                raise self._file_too_large(int(length))
+            if self.uploading >= MOST_UPLOADS:
+                raise RequestError(503, f"{self.uploading} files are being uploaded", "to try again later", RETRY)
+            return
         if int(length) > self.limits.max_body:
             raise self._too_large(int(length))
         if self.waiting >= self.limits.queue:
@@ -176,6 +195,30 @@ class Guard:
         return RequestError(
             413, f"found a body of {size:,} bytes or more", f"at most {self.limits.max_body:,}: send several requests"
         )
+
+    def _file_too_large(self, size: int) -> RequestError:
+        return RequestError(
+            413,
+            f"found a file of {size:,} bytes or more",
+            f"at most {self.limits.max_upload:,}: split it, or start the server with a larger --max-upload",
+        )
+
+    async def _pass_on(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, answer: "_Answer") -> None:
+        """Let the application read a file in parts; what it leaves is thrown away before it answers."""
+        upload = scope["tfcr.upload"] = Upload(self, receive)
+
+        async def send(message: Message) -> None:
+            if upload.has_hung_up:
+                return
+            if message["type"] == "http.response.start" and not upload.is_complete:
+                await self._discard(headers, receive, max(1, upload.size))
+            await answer.send(message)
+
+        self.uploading += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self.uploading -= 1
 
     async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         parts, size = [], 0
@@ -213,6 +256,60 @@ class Guard:
                     size += len(message.get("body", b""))
                     if message["type"] == "http.disconnect" or not message.get("more_body"):
                         return
+
+
+class Upload:
+    """The body of a request as a file that arrives in parts.
+
+    Attributes
+    ----------
+    size
+        Bytes that have arrived.
+    is_complete, has_hung_up
+        Whether all have arrived; whether the client has gone before.
+    """
+
+    def __init__(self, guard: Guard, receive: Receive) -> None:
+        self._guard, self._receive = guard, receive
+        self.size = 0
+        self.is_complete = self.has_hung_up = False
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        """Yield the file in parts of about PART bytes, each of which must arrive in time.
+
+        Raises
+        ------
+        RequestError
+            If the file is too large, or too slow.
+        HungUpError
+            If the client has gone.
+        """
+        while not self.is_complete:
+            try:
+                async with asyncio.timeout(self._guard.limits.timeout):
+                    found = await self._next()
+            except TimeoutError:
+                raise RequestError(
+                    408,
+                    f"less than {PART:,} bytes of the file arrived in {self._guard.limits.timeout:g} s",
+                    "a faster connection, or a smaller file",
+                    {"connection": "close"},
+                ) from None
+            if self.size > self._guard.limits.max_upload:
+                raise self._guard._file_too_large(self.size)
+            yield found
+
+    async def _next(self) -> bytes:
+        found = bytearray()
+        while len(found) < PART and not self.is_complete:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                self.has_hung_up = True
+                raise HungUpError
+            found += message.get("body", b"")
+            self.is_complete = not message.get("more_body")
+        self.size += len(found)
+        return bytes(found)
 
 
 class _Answer:

@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ROUTES = ("/predict", "/explain", "/model", "/words", "/health", "/metrics", "/openapi.json", "/docs", "/", "other")
-STATUSES = (200, 303, 400, 401, 403, 404, 405, 408, 413, 415, 421, 422, 499, 500, 503)
+ROUTES = (
+    *("/predict", "/explain", "/model", "/words", "/health", "/metrics", "/openapi.json", "/docs", "/"),
+    *("/try", "/try/explain", "/try/word"),
+    *("/documents", "/documents/classes", "/documents/class", "/documents/list", "/documents/text"),
+    *("/classify", "/files", "other"),
+)
+FAMILIES = ("/files",)
+"""Routes that stand for all paths below them."""
+STATUSES = (200, 303, 400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 499, 500, 503, 507)
 """499: the client hung up before its request was complete, and got no answer."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds."""
@@ -56,7 +63,8 @@ class Metrics:
 
     def count(self, path: str, status: int, seconds: float) -> None:
         """Count an answer."""
-        route = _ROUTE_NUMBERS.get(path, _N_ROUTES - 1)
+        family = next((one for one in FAMILIES if path.startswith(f"{one}/")), path)
+        route = _ROUTE_NUMBERS.get(family, _N_ROUTES - 1)
         self.values[route * _N_STATUSES + _STATUS_NUMBERS.get(status, _STATUS_NUMBERS[500])] += 1
         bucket = next((number for number, most in enumerate(BUCKETS) if seconds <= most), _N_BUCKETS - 1)
         self.values[_BUCKET_START + route * _N_BUCKETS + bucket] += 1

@@ -15,6 +15,7 @@ from typing import Any
 
 from tfcr.errors import ModelError, TfcrError, in_one_line
 from tfcr.serving.problems import RequestError, one_of
+from tfcr.text.class_counts import ClassCounts
 from tfcr.trained.format import CONFIG, config_hash
 from tfcr.trained.model import TrainedModel
 
@@ -53,6 +54,11 @@ class ServedModel:
     def top_words(self) -> list[list[tuple[str, float]]]:
         """The terms that raise the score of each class most, made once: that reads all of the table."""
         return list(self.model.top_words(MOST_WORDS).values())
+
+    @cached_property
+    def class_counts(self) -> ClassCounts | None:
+        """The class counts of the training texts, read when they are first asked for; None if they were not kept."""
+        return self.model.class_counts()
 
     def class_number(self, label: str) -> int:
         """Return the position of a class that a request names."""

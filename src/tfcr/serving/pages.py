@@ -4,41 +4,15 @@ A further page is a function that returns a `Page`, and a row of PAGES. What its
 its own, in the module of that page.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from tfcr.pages import content_policy, escape, page
+from tfcr.pages import escape, resource
 from tfcr.serving.documentation import documentation_html
+from tfcr.serving.documents.routes import documents_page
+from tfcr.serving.files.page import files_html
+from tfcr.serving.page import Entry, Page
 from tfcr.serving.service import Service
+from tfcr.serving.trying.routes import try_page
 
 SHOWN_CLASSES = 20
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page: its title, its body as HTML, and scripts of our own, which may ask this server if it `connects`."""
-
-    title: str
-    body: str
-    scripts: tuple[str, ...] = ()
-    connects: bool = False
-
-    def html(self, path: str, service: Service) -> str:
-        """Return the whole page, with a menu of those that this server has."""
-        return page(self.title, menu(path, service) + self.body, scripts=self.scripts, connects=self.connects)
-
-    def policy(self) -> str:
-        """Return the content security policy to send along: no script but its own, and no frame around it."""
-        return content_policy(self.scripts, connects=self.connects) + "; frame-ancestors 'none'"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A row of PAGES: what the menu calls the page, what makes it, and whether this server has it."""
-
-    name: str
-    make: Callable[[Service], Page]
-    is_there: Callable[[Service], bool] = lambda _: True
 
 
 def menu(current: str, service: Service) -> str:
@@ -62,7 +36,7 @@ def start_page(service: Service) -> Page:
             f'<td class="text"><code>{escape(served.hash)}</code></td></tr>'
         )
     body = (
-        "<h1>Text classification</h1>"
+        '<h1>Text classification</h1><p class="lead"><a href="/try">Try a text</a></p>'
         '<div class="scroll" tabindex="0"><table><caption>Models</caption><thead><tr><th scope="col">model</th>'
         '<th scope="col" class="text">classes</th><th scope="col" class="text">hash</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
@@ -76,8 +50,16 @@ def documentation_page(service: Service) -> Page:
     return Page("What this server answers", body)
 
 
+def files_page(service: Service) -> Page:
+    """Return the page that classifies files."""
+    return Page("Classify a file", files_html(service), (resource("files.js"),), connects=True)
+
+
 PAGES: dict[str, Entry] = {
     "/": Entry("Models", start_page),
+    "/try": Entry("Try", try_page),
+    "/classify": Entry("Classify a file", files_page, lambda service: service.settings.work is not None),
+    "/documents": Entry("Documents", documents_page, lambda service: service.documents is not None),
     "/docs": Entry("For programs", documentation_page),
 }
 """Path → page, in the order of the menu."""

@@ -22,9 +22,11 @@ from uvicorn.supervisors.multiprocess import Multiprocess
 
 from tfcr.errors import InputError
 from tfcr.serving.app import make_app
+from tfcr.serving.documents.scored import ScoredDocuments
 from tfcr.serving.guard import Guard
 from tfcr.serving.models import Models
 from tfcr.serving.settings import Settings
+from tfcr.system.hardware import n_threads
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
@@ -124,7 +126,10 @@ def serve(
     """
     several = settings.workers > 1
     if several:
-        Models(settings.folders)  # so that a model that cannot be loaded is refused here, in one line
+        models = Models(settings.folders)  # so that a model that cannot be loaded is refused here, in one line
+        if settings.documents is not None:
+            ScoredDocuments(settings.documents, models, n_threads())  # once, for all workers
+        del models
         gc.collect()  # the workers load their own
     with tempfile.TemporaryDirectory(prefix="tfcr-serve-") as shared:
         app = None if several else make(settings)

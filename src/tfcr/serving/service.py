@@ -12,9 +12,10 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 
 from tfcr.serving import answers
+from tfcr.serving.documents.scored import ScoredDocuments
 from tfcr.serving.metrics import Metrics
 from tfcr.serving.models import Models, ServedModel
-from tfcr.serving.problems import RequestError, to_json
+from tfcr.serving.problems import RequestError, one_of, to_json
 from tfcr.serving.settings import Settings
 from tfcr.serving.shapes import ExplainRequest, PredictRequest, parse
 from tfcr.serving.work import SMALL_BODY, Work
@@ -32,8 +33,15 @@ class Service:
         self.settings = settings
         self.models = Models(settings.folders)
         self.work = Work(settings.limits.timeout, settings.workers)
+        self.documents = (
+            None
+            if settings.documents is None
+            else ScoredDocuments(settings.documents, self.models, self.work.n_threads)
+        )
         self.metrics = Metrics(settings.metrics)
         self.openapi: Callable[[], dict[str, Any]] = dict
+        self.at_end: list[Callable[[], object]] = []
+        """Called when the server stops."""
 
     async def answer(
         self, request: Request, function: Callable[[bytes], tuple[bytes, int]], *, quick: bool
@@ -86,6 +94,8 @@ class Service:
             for name in self.models.changed():
                 # not on a thread of `work`: requests need those
                 await asyncio.to_thread(self.models.renew, name)
+                if self.documents is not None:
+                    await asyncio.to_thread(self.documents.renew, name)
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
@@ -95,6 +105,19 @@ class Service:
         looking.cancel()
         with suppress(asyncio.CancelledError):
             await looking
+        for end in self.at_end:
+            end()
         self.work.close()
         accepted, answered = self.metrics.get("accepted"), self.metrics.get("answered")
         logger.warning("stopped: %d requests accepted, %d of them answered", accepted, answered)
+
+
+def check_query(request: Request, *known: str) -> None:
+    """Refuse parameters that are not known, or given twice: a misspelt one would be ignored."""
+    if not request.scope["query_string"]:
+        return
+    given = [name for name, _ in request.query_params.multi_items()]
+    for name in given:
+        if name not in known or given.count(name) > 1:
+            what = "an unknown parameter" if name not in known else "twice the parameter"
+            raise RequestError(422, f"found {what} {name[:80]!r}", one_of(known) if known else "none")

@@ -21,11 +21,13 @@ MOST_WORKERS = 256
 
 PARAMETERS = (
     whole("max_body", 1, 2**32),
+    whole("max_upload", 1, 2**40),
     whole("max_batch", 1, 1_000_000),
     whole("max_text", 1, 10_000_000),
     whole("queue", 1, 100_000),
     number("timeout", 0.1, 86_400),
 )
+KEEP = whole("keep_days", 1, 36_500)
 WORKERS = whole("workers", 1, MOST_WORKERS)
 PORT = whole("port", 0, 65_535)
 
@@ -47,6 +49,8 @@ class Limits:
         with 503.
     timeout
         Seconds that a client may take for its headers, and for its body, and that the answer may take.
+    max_upload
+        Bytes of a file that is uploaded to be classified.
     """
 
     max_body: int = 10_000_000
@@ -54,6 +58,7 @@ class Limits:
     max_text: int = 1_000_000
     queue: int = 100
     timeout: float = 30.0
+    max_upload: int = 100_000_000
 
     def __post_init__(self) -> None:
         check_all(PARAMETERS, asdict(self))
@@ -79,6 +84,12 @@ class Settings:
         Processes.
     metrics
         The folder in which workers share their counters; None if there is one process.
+    work
+        The folder for uploaded files and what people corrected in them; None if no files are taken.
+    keep_days
+        Days after their last change that uploaded files are deleted.
+    documents
+        The folder of the documents to list, written by `write_documents`; None if there are none.
     """
 
     folders: Mapping[str, Path]
@@ -89,8 +100,12 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     workers: int = 1
     metrics: Path | None = None
+    work: Path | None = None
+    keep_days: int = 30
+    documents: Path | None = None
 
     def __post_init__(self) -> None:
+        KEEP.check(self.keep_days)
         WORKERS.check(self.workers)
         PORT.check(self.port)
         if self.token is not None and not _is_token(self.token):

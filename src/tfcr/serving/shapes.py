@@ -17,6 +17,7 @@ MOST_NAME = 1_000
 """Characters of a model's name, a class or a word in a request."""
 
 Shape = TypeVar("Shape", bound="Texts")
+AnyShape = TypeVar("AnyShape", bound=BaseModel)
 
 
 def _whole(value: Any) -> Any:
@@ -70,30 +71,42 @@ EXPECTED = {
     "label": "a class of the model, as a string",
     "without": "a word, as a string",
     "top": f"a whole number from 1 to {MOST_TOP}",
+    "hash": "the hash of a model, as a string",
+    "shown": "the number of a class, from 0",
+    "word": "a word, as a string",
 }
 """What each field should hold, in words."""
 
 
 def parse(shape: type[Shape], body: bytes, limits: Limits) -> Shape:
     """Return a request; raise RequestError if it is none."""
-    try:
-        found = shape.model_validate_json(body)
-    except ValidationError as error:
-        raise _problem(shape, error) from None
+    found = validated(shape, body)
     if ("text" in found.model_fields_set) == ("texts" in found.model_fields_set):
         both = "both text and texts" if "text" in found.model_fields_set else "neither text nor texts"
         raise RequestError(422, f"found {both}", 'one of them: {"text": "…"} or {"texts": ["…", "…"]}')
     most = most_texts(shape, limits)
     if len(found.texts) > most:
         raise RequestError(422, f"found {len(found.texts):,} texts", f"at most {most:,} in one request: send several")
-    longest = max(map(len, found.given()), default=0)
-    if longest > limits.max_text:
+    check_length(max(map(len, found.given()), default=0), limits)
+    return found
+
+
+def validated(shape: type[AnyShape], body: bytes) -> AnyShape:
+    """Return a request whose fields are of the right types; raise RequestError if they are not."""
+    try:
+        return shape.model_validate_json(body)
+    except ValidationError as error:
+        raise _problem(shape, error) from None
+
+
+def check_length(size: int, limits: Limits) -> None:
+    """Refuse a text of more characters than one may have."""
+    if size > limits.max_text:
         raise RequestError(
             422,
-            f"found a text of {longest:,} characters",
+            f"found a text of {size:,} characters",
             f"at most {limits.max_text:,}: split it, or give a part of it",
         )
-    return found
 
 
 def most_texts(shape: type[Texts], limits: Limits) -> int:
@@ -101,7 +114,7 @@ def most_texts(shape: type[Texts], limits: Limits) -> int:
     return min(limits.max_batch, MOST_EXPLAINED) if shape is ExplainRequest else limits.max_batch
 
 
-def _problem(shape: type[Texts], error: ValidationError) -> RequestError:
+def _problem(shape: type[BaseModel], error: ValidationError) -> RequestError:
     """Return the first thing that is wrong; the texts themselves are not repeated."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     known = ", ".join(shape.model_fields)

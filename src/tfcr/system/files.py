@@ -41,6 +41,17 @@ def cache_folder(name: str) -> Path:
     return folder
 
 
+def state_folder(name: str) -> Path:
+    """Return a folder for what the user would miss; it is created if missing, readable by its owner alone.
+
+    It lies in ``TFCR_STATE`` if set, else in the platform's state folder, such as ``~/.local/state/tfcr``.
+    """
+    folder = _state_root() / name
+    for private in (folder.parent, folder):
+        private.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
 def kernel_cache() -> Path | None:
     """Return the folder for compiled code; None if the user's cache is not writable.
 
@@ -114,6 +125,14 @@ def _cache_root() -> Path:
     from platformdirs import user_cache_path  # noqa: PLC0415 - only needed without TFCR_CACHE
 
     return user_cache_path("tfcr", appauthor=False)
+
+
+def _state_root() -> Path:
+    if given := os.environ.get("TFCR_STATE"):
+        return Path(given)
+    from platformdirs import user_state_path  # noqa: PLC0415 - only needed without TFCR_STATE
+
+    return user_state_path("tfcr", appauthor=False)
 
 
 # writing -----------------------------------------------------------------------------------------------------------

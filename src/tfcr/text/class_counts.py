@@ -214,15 +214,17 @@ class ClassCounts:
         """Return the counts of the words that occur at least `min_count` times; totals stay those of all words."""
         MIN_COUNT.check(min_count)
         kept = np.flatnonzero(self.occurs(min_count))
-        if len(kept) == len(self.words):
-            return self
+        return self if len(kept) == len(self.words) else self.take(kept)
+
+    def take(self, numbers: NDArray[np.int64]) -> ClassCounts:
+        """Return the counts of some words, by their numbers, in ascending order; totals stay those of all words."""
         return ClassCounts(
-            words=[self.words[row] for row in kept.tolist()],
+            words=[self.words[row] for row in numbers.tolist()],
             classes=self.classes,
-            occurrences=self.occurrences[kept],
-            documents=self.documents[kept],
-            word_occurrences=self.word_occurrences[kept],
-            word_documents=self.word_documents[kept],
+            occurrences=self.occurrences[numbers],
+            documents=self.documents[numbers],
+            word_occurrences=self.word_occurrences[numbers],
+            word_documents=self.word_documents[numbers],
             class_occurrences=self.class_occurrences,
             class_documents=self.class_documents,
             n_occurrences=self.n_occurrences,

@@ -74,10 +74,18 @@ def _decision(decision: dict[str, Any] | None, classes: list[Any], training: dic
         rows = zip(classes, *shown.values(), strict=True)
         sections = [_table("How labels are picked", ("class", *shown), rows, about)]
     if decision.get("costs") is not None:
-        pairs = zip(classes, decision["costs"], strict=True)
-        costs = [(label, *(f"{cost:g}" for cost in row)) for label, row in pairs]
-        sections.append(_table("What mistakes cost", ("true class", *(f"as {label}" for label in classes)), costs))
+        sections.append(_table("What mistakes cost", ("true class", "assigned", "cost"), _costs(decision, classes)))
     return sections
+
+
+def _costs(decision: dict[str, Any], classes: list[Any]) -> list[tuple[Any, ...]]:
+    """Return the costs that differ from the usual ones, 0 if right and 1 if wrong, and a row for these."""
+    rows: list[tuple[Any, ...]] = []
+    for true, given in enumerate(decision["costs"]):
+        for assigned, cost in enumerate(given):
+            if cost != (true != assigned):
+                rows.append((classes[true], classes[assigned], f"{cost:g}"))
+    return [*rows, ("any", "any other", "1")]
 
 
 def _hashes(stored: int | None) -> str:

@@ -156,18 +156,23 @@ class Explanation:
     def _numbered(self, label: Any) -> int:
         return class_position(self.classes, self.nearest if label is None else label)
 
-    def marks(self, label: Any = None) -> list[Mark]:
+    def marks(self, label: Any = None, *, until: int | None = None) -> list[Mark]:
         """Return each word where it stands, and what it adds there to the score of a class; in the text's order.
 
         A term that stands in several places adds the same in each, and half of a bigram goes to each of its two words.
-        Words that add nothing are left out. They add up to what all terms add.
+        Words that add nothing are left out. They add up to what all terms add. Of a long text, those `until` a
+        character may be enough.
         """
         number = self._numbered(label)
-        added = {span: 0.0 for word in self.words if not word.bigram for span in word.spans}
+        placed = [
+            (word, word.spans if until is None else [span for span in word.spans if span[1] <= until])
+            for word in self.words
+        ]
+        added = {span: 0.0 for word, spans in placed if not word.bigram for span in spans}
         starts, ends = {span[0]: span for span in added}, {span[1]: span for span in added}
-        for word in self.words:
+        for word, spans in placed:
             share = float(word.contributions[number]) / max(1, len(word.spans))
-            for start, end in word.spans:
+            for start, end in spans:
                 covered = (starts[start], ends[end]) if word.bigram else ((start, end),)
                 for span in covered:
                     added[span] += share / len(covered)
@@ -258,7 +263,8 @@ def account_of_decision(explanation: Explanation) -> list[str]:
     how = "not calibrated"
     if known is not None:
         scale = known.scale / 2 if decision.n_outputs == 1 else known.scale  # one output is two logits apart
-        how = f"calibrated: {scale:.3f} × score {known.offsets[number]:+.3f} for the class's frequency"
+        function = "sigmoid" if decision.several else "softmax"
+        how = f"calibrated: the {function} of {scale:.3f} × score {known.offsets[number]:+.3f}"
     lines = [f"probability of {label}: {explanation.probabilities[number]:.3f}, {how}"]
     if decision.several:
         return lines
@@ -271,7 +277,10 @@ def account_of_decision(explanation: Explanation) -> list[str]:
     lines.append(f"picked: {picked}; the runner-up is {explanation.runner_up}")
     if decision.least_probabilities is not None:
         least = float(decision.least_probabilities[number])
-        needed = "never decided" if least > 1 else f"decided from a probability of {least:.3f} on"
+        if least > 1:
+            needed = "never decided"
+        else:
+            needed = f"decided from a probability of {least:.3f} on" if least > 0 else "always decided"
         lines.append(f"{label} is {needed}: {'sure' if explanation.sure else 'unsure'}")
     return lines
 
@@ -379,12 +388,12 @@ def _in_parts(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
 
 
 def top_words(table: WordTable, decision: Decision, n: int) -> dict[Any, list[tuple[str, float]]]:
-    """Return, for each class, the terms that raise its score most over the training documents."""
+    """Return, for each class, the terms that raise its score most over the training documents; fewer if fewer do."""
     N_TOP.check(n)
     influences = class_scores(table.influences())
     return {
-        label: [(table.vocabulary.name(term), float(influences[term, number])) for term in _largest(column, n)]
-        for number, (label, column) in enumerate(zip(decision.classes.tolist(), influences.T, strict=True))
+        label: [(table.vocabulary.name(term), float(column[term])) for term in _largest(column, n) if column[term] > 0]
+        for label, column in zip(decision.classes.tolist(), influences.T, strict=True)
     }
 
 

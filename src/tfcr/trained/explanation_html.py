@@ -18,16 +18,18 @@ def notebook_html(explanation: Explanation) -> str:
     return f'<style>{resource("style.css")}</style>\n<div class="tfcr">{explanation_html(explanation)}</div>'
 
 
-def explanation_html(explanation: Explanation, level: int = 3) -> str:
-    """Return an explanation as part of a page, under a heading of this level."""
-    label = "no label" if explanation.decision.several and not explanation.label else explanation.label
-    shown = ", ".join(map(str, label)) if isinstance(label, list) else str(label)
+def explanation_html(explanation: Explanation, level: int = 3, terms: int = SHOWN_TERMS) -> str:
+    """Return an explanation as part of a page, under a heading of this level, with a table of so many terms."""
+    if explanation.decision.several:
+        shown = ", ".join(map(str, explanation.label)) or f"no label; the nearest is {explanation.nearest}"
+    else:
+        shown = str(explanation.label)
     unsure = "" if explanation.sure else " — unsure"
     parts = [
         f'<h{level}>{escape(shown)} <span class="soft">{explanation.probability:.1%}{unsure}</span></h{level}>',
         marked_text(explanation),
         legend(str(explanation.nearest)),
-        _terms(explanation),
+        _terms(explanation, terms),
         *(f'<p class="soft">{escape(line)}</p>' for line in explanation.how()),
     ]
     if explanation.unknown:
@@ -67,23 +69,28 @@ def legend(label: str) -> str:
     """Return what the marks mean; never by colour alone."""
     return (
         '<p class="soft"><mark class="for s3">underlined</mark> speaks for '
-        f'{escape(label)}, <mark class="against s3">wavy</mark> against it; the darker, the more.</p>'
+        f'{escape(label)}, <mark class="against s3">wavy</mark> against it; the stronger the colour, the more.</p>'
     )
 
 
-def _terms(explanation: Explanation) -> str:
+def _terms(explanation: Explanation, most: int) -> str:
     """Return the table of the terms that add most, either way; the last rows add up to the scores."""
     classes = explanation.order[:SHOWN_CLASSES]
     numbers = [class_position(explanation.classes, label) for label in classes]
     first = numbers[0]
     strongest = sorted(explanation.words, key=lambda word: -abs(word.contributions[first]))
-    shown, rest = strongest[:SHOWN_TERMS], strongest[SHOWN_TERMS:]
+    shown, rest = strongest[:most], strongest[most:]
     shown.sort(key=lambda word: -word.contributions[first])
     rows = [(word.word, [float(word.contributions[n]) for n in numbers]) for word in shown]
     if rest:
         rows.append((f"({len(rest)} more)", [float(sum(word.contributions[n] for word in rest)) for n in numbers]))
     rows.append(("(no word)", [float(explanation.baseline[n]) for n in numbers]))
     rows.append(("score", [float(explanation.scores[n]) for n in numbers]))
+    if explanation.thresholds is not None:
+        rows.append(("threshold", [float(explanation.thresholds[n]) for n in numbers]))
+    told = "The score of a class is the sum of its column; (no word) is what it has before any word."
+    if explanation.thresholds is not None:
+        told += " A class whose score is above its threshold is a label."
     head = "".join(f'<th scope="col">{escape(str(label))}</th>' for label in classes)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{value:+.3f}</td>" for value in values)}</tr>'
@@ -92,6 +99,7 @@ def _terms(explanation: Explanation) -> str:
     return (
         f'<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">adds</th>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
+        f'<p class="soft">{told}</p>'
     )
 
 

@@ -16,9 +16,12 @@ def export_page(model: TrainedModel) -> str:
     listed = ", ".join(labels[:LISTED_CLASSES]) + (", …" if len(labels) > LISTED_CLASSES else "")
     title = f"Text classifier: {listed}".encode("utf-8", "replace").decode()  # half a surrogate pair is no text
     body = Template(resource("try.html")).substitute(
-        title=escape(title), about=escape(_about(model)), table=as_json_block(table_json(model), "table")
+        title=escape(title),
+        about=escape(_about(model)),
+        explanation=Template(resource("explanation.html")).substitute(word=""),
+        table=as_json_block(table_json(model), "table"),
     )
-    return page(title, body, scripts=[resource("classify.js"), resource("try.js")])
+    return page(title, body, scripts=[resource("classify.js"), resource("view.js"), resource("try.js")])
 
 
 def _about(model: TrainedModel) -> str:
