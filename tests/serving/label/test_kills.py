@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Person:
             while state["question"]:
                 state = self.step(server, state, truth)
                 self.acknowledged += 1
-        except OSError:
+        except (OSError, HTTPException):  # it was killed
             pass
 
     def step(self, server: Any, state: Any, truth: list[str]) -> Any:
