@@ -15,7 +15,7 @@
     given: "It has a label already.",
   };
   const SVG = "http://www.w3.org/2000/svg";
-  const AREA = { left: 44, right: 630, top: 10, bottom: 190 };
+  const AREA = { left: 52, right: 630, top: 10, bottom: 190 };
 
   const at = (id) => document.getElementById(id);
   const tab = sessionStorage.getItem("tab") ?? crypto.getRandomValues(new Uint32Array(3)).join("-");
