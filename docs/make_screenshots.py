@@ -5,6 +5,7 @@ import io
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 from PIL import Image
 from tests.browser.chromium import chromium
+from tests.cli.test_label import labelling
 from tests.serving.conftest import serving
 
 from tfcr.data import load_dataset
@@ -22,6 +24,7 @@ COLOURS = 128
 MODULES = ("asyncio", "email", "logging", "tkinter")
 """Four classes, so that all of them fit the pictures."""
 COLUMNS = ("--text", "text", "--label", "label")
+ANSWERS = 120
 TEXT = "Return the header of the message, and send it over the socket that listens for connections."
 
 Opened = Callable[[Path], AbstractContextManager[str]]
@@ -86,6 +89,22 @@ def _served(page: str) -> Opened:
     return opened
 
 
+@contextmanager
+def _labelled(folder: Path) -> Iterator[str]:
+    """Open the page of tfcr label after some answers, which are the true ones."""
+    rows = _docstrings()
+    data, classes = folder / "docstrings.csv", ",".join(MODULES)
+    _write(data, rows)
+    with labelling(data, "--no-labels", "--classes", classes, "-o", folder / "answers.jsonl") as server:
+        state = server.get("/label/state")
+        for _ in range(ANSWERS):
+            row = state["question"]["row"]
+            state = server.post("/label/answer", {"row": row, "label": rows[row - 1][1]})
+        while server.get("/label/state")["busy"]:
+            time.sleep(1)
+        yield server.address
+
+
 def _type(page: Any) -> None:
     page.locator("#text").fill(TEXT)
 
@@ -142,6 +161,7 @@ SCREENSHOTS: dict[str, Screenshot] = {
     "try": Screenshot(_served("/try"), _try, height=1020),
     "documents": Screenshot(_served("/documents"), _see_mistakes, height=1450),
     "files": Screenshot(_served("/classify"), _correct, 1000, 700),
+    "label": Screenshot(_labelled, lambda page: page.wait_for_selector("#curve .line"), height=900),
 }
 """To add a page, add a row: the name of the picture, without .png."""
 

@@ -25,7 +25,7 @@ LAYERS = [
     {"trained"},
     {"classifier", "transformers", "presets"},
     {"evaluation", "predict_table", "predict_files"},
-    {"experiment"},
+    {"experiment", "labelling"},
     {"cli", "report", "serving", "warmup", "__main__"},
 ]
 """From the bottom up; a unit is a folder or a module of ``tfcr`` itself."""

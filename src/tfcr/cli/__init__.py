@@ -23,6 +23,7 @@ from tfcr.cli import (
     experiment,
     explain,
     export,
+    label,
     predict,
     report,
     serve,
@@ -60,6 +61,7 @@ for command in (
     report.report,
     export.export,
     serve.serve,
+    label.label,
     warmup.warmup,
 ):
     app.command(cls=Command)(command)

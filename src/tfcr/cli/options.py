@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tfcr.data import Corpus, ReadOptions
     from tfcr.data.columns import Columns
     from tfcr.data.options import Table
+    from tfcr.data.partly import PartlyLabelled
     from tfcr.data.writers import Style
 
 Data = Annotated[
@@ -163,6 +164,16 @@ class Reading:
             note(line)
         _check_labels(corpus, classes)
         return corpus
+
+    def partly_labelled(self, sources: list[str]) -> "PartlyLabelled":
+        """Read texts of which some may have a label, and report how."""
+        from tfcr.cli.output import note
+        from tfcr.data.partly import load_partly_labelled
+
+        found = load_partly_labelled(sources, self._options({}), self.path)
+        for line in found.notes:
+            note(line)
+        return found
 
     def texts(self, sources: list[str]) -> list[str]:
         """Read texts whose labels do not matter, and report how."""

@@ -132,7 +132,7 @@ def corpus_of_files(paths: Sequence[str | Path], options: ReadOptions) -> Corpus
             if labels:
                 table = _with_labels(table, Path(labels[number]), options)
             columns.append(choose_columns(table.frame, options, source_name(path), format_name=table.format))
-            cells.append(_label_cells(table, columns[-1], file, options, source_name(path)))
+            cells.append(file_labels(table, columns[-1], file, options, source_name(path)))
         tables.append(table)
     how = [
         f"{source_name(path)}: {table.how}, {table.frame.height} rows; {chosen.described()}"
@@ -245,7 +245,7 @@ def make_corpus(
         Whether texts without a label are kept, apart from the others.
     """
     texts = [text for frame, chosen in zip(frames, columns, strict=True) for text in joined_text(frame, chosen.text)]
-    labels = by_label(lambda label: None if _is_missing(label) else label, cells)
+    labels = by_label(lambda label: None if is_missing(label) else label, cells)
     groups = _groups(frames, columns, name) if columns[0].group else None
     is_whole = None not in texts and None not in labels
     used = [row for row in range(len(texts)) if is_whole or (texts[row] is not None and labels[row] is not None)]
@@ -274,13 +274,14 @@ def make_corpus(
     return replace(corpus, notes=(*_row_notes(texts, labels, keep_unlabelled=keep_unlabelled), *notes))
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
+    """Return whether a cell holds no label."""
     if isinstance(label, str):
         return not label.strip()
     return label is None or (isinstance(label, float) and math.isnan(label))
 
 
-def _label_cells(table: Table, columns: Columns, file: Path, options: ReadOptions, name: str) -> list[Any]:
+def file_labels(table: Table, columns: Columns, file: Path, options: ReadOptions, name: str) -> list[Any]:
     """Return the labels of a table, None where there is none, tuples of lists; of JSON, each with its own type."""
     column = table.frame[str(columns.label)]
     exact = READERS[table.format].cells

@@ -25,7 +25,7 @@ from tfcr.serving.metrics import Metrics
 from tfcr.serving.problems import RETRY, RequestError, internal_error
 from tfcr.serving.settings import Settings
 
-WITH_BODY = frozenset({"predict", "explain", "try", "files"})
+WITH_BODY = frozenset({"label", "predict", "explain", "try", "files"})
 """First parts of paths whose requests have a body of JSON, and go through the queue."""
 UPLOADS = frozenset({"/files"})
 """Paths whose requests have a file as their body, which is read in parts."""

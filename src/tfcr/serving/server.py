@@ -103,7 +103,9 @@ def _refused(host: str, port: int, error: OSError) -> str:
     return f"cannot listen on {host}, port {port}: {reasons.get(error.errno or 0, error.strerror or error)}"
 
 
-def serve(settings: Settings, started: Callable[[Settings], object]) -> None:
+def serve(
+    settings: Settings, started: Callable[[Settings], object], make: Callable[[Settings], Guard] = make_app
+) -> None:
     """Serve until SIGTERM or Ctrl-C, and answer what was accepted before.
 
     Parameters
@@ -112,6 +114,8 @@ def serve(settings: Settings, started: Callable[[Settings], object]) -> None:
         What to serve, and where.
     started
         Called once clients can connect, with the settings and the port that was found.
+    make
+        Makes the application, if there is one process.
 
     Raises
     ------
@@ -128,7 +132,7 @@ def serve(settings: Settings, started: Callable[[Settings], object]) -> None:
         del models
         gc.collect()  # the workers load their own
     with tempfile.TemporaryDirectory(prefix="tfcr-serve-") as shared:
-        app = None if several else make_app(settings)
+        app = None if several else make(settings)
         listening = open_socket(settings.host, settings.port)
         settings = replace(settings, port=listening.getsockname()[1], metrics=Path(shared) if several else None)
         if app is not None:
