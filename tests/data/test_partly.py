@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -41,7 +42,8 @@ def test_the_columns_can_be_named(tmp_path: Path) -> None:
 def test_numbers_are_labels_as_they_are_written(ending: str, tmp_path: Path) -> None:
     frame = pl.DataFrame({"text": ["one", "two", "three"], "label": [0, None, 1]})
     path = tmp_path / f"a.{ending}"
-    {"jsonl": frame.write_ndjson, "parquet": frame.write_parquet, "xlsx": frame.write_excel}[ending](path)
+    write: dict[str, Any] = {"jsonl": frame.write_ndjson, "parquet": frame.write_parquet, "xlsx": frame.write_excel}
+    write[ending](path)
     assert read(path) == (["one", "two", "three"], ["0", None, "1"], [1, 2, 3])
 
 

@@ -222,9 +222,9 @@ def test_a_given_label_that_was_corrected_stays_corrected(texts: list[str], tmp_
 
 def test_a_session_goes_on_where_it_was(pool: Pool, label: Label, tmp_path: Path) -> None:
     session = label(kept(tmp_path / "a.jsonl", pool), 23)
-    session.skip(session.ask().number)
+    session.skip(session.ask().number)  # type: ignore[union-attr]
     session.undo()
-    session.answer(session.ask().number, "sport")
+    session.answer(session.ask().number, "sport")  # type: ignore[union-attr]
     again = kept(tmp_path / "a.jsonl", pool)
     assert again.answers == session.answers
     assert list(again.answers) == list(session.answers)

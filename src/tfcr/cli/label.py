@@ -60,9 +60,9 @@ def label(
     ] = None,
     no_browser: Annotated[bool, address_option("--no-browser", help="Print the link, and open no browser.")] = False,
 ) -> None:
-    """Label texts in the browser, without a model; the page asks for the texts that teach most.
+    """Label texts in the browser; it asks for those that teach most.
 
-    Every answer is on disk before it is acknowledged. To go on later, type the same command again.
+    No model is needed. Every answer is on disk before it is acknowledged. To go on later, type the same command again.
 
     \b
     tfcr label tickets.csv --classes hardware,network,accounts -o answers.jsonl
