@@ -4,6 +4,7 @@ import csv
 import errno
 import io
 import json
+import threading
 import time
 import tracemalloc
 from dataclasses import replace
@@ -275,6 +276,36 @@ def test_corrections_are_seen_by_another_worker(analyst: Analyst, connect: Conne
     assert other.ask("/rows")["rows"][0]["corrected"] == "class 2"
     other.correct(1, "class 1")
     assert analyst.ask("/rows")["rows"][0]["corrected"] == "class 1"
+
+
+def test_what_is_refused_while_another_reads_is_not_shown(analyst: Analyst, monkeypatch: pytest.MonkeyPatch) -> None:
+    analyst.upload()
+    analyst.classify()
+    analyst.correct(1, "class 1")
+    reads = threading.Thread(target=lambda: analyst.ask("/rows"))
+
+    def fails(handle: int) -> None:
+        reads.start()
+        time.sleep(0.3)
+        full()
+
+    monkeypatch.setattr("tfcr.serving.journal.os.fsync", fails)
+    analyst.tell("corrections", {"corrections": [{"row": 2, "label": "class 2"}]}, 507)
+    monkeypatch.undo()
+    reads.join(10)
+    assert [row["corrected"] for row in analyst.ask("/rows")["rows"]] == ["class 1", None, None, None, None]
+    analyst.correct(3, "class 0")
+    assert [row["corrected"] for row in analyst.ask("/rows")["rows"]] == ["class 1", None, "class 0", None, None]
+
+
+def test_a_journal_that_was_replaced_is_read_anew(analyst: Analyst, work: Path) -> None:
+    analyst.upload()
+    analyst.classify()
+    analyst.correct(1, "class 1")
+    analyst.correct(2, "class 2")
+    assert analyst.ask("/rows")["counts"]["changed"] == 2
+    (work / analyst.id / "corrections.jsonl").write_text('{"row": 4, "label": "class 0"}\n')  # as from a backup
+    assert [row["corrected"] for row in analyst.ask("/rows")["rows"]] == [None, None, None, "class 0", None]
 
 
 def test_a_torn_journal_is_shown_up_to_the_tear(analyst: Analyst, connect: Connect, work: Path) -> None:
