@@ -186,6 +186,26 @@ def test_several_labels(connect: Connect, tmp_path: Path) -> None:
     assert analyst.ask("/rows", order="least")["total"] == 2
 
 
+def test_corrections_stay_with_models_of_their_kind(connect: Connect, folder: Path, tmp_path: Path) -> None:
+    texts, labels = ["good cheap", "good", "cheap", "bad"] * 10, [["good", "cheap"], ["good"], ["cheap"], []] * 10
+    TfcrClassifier.from_preset("fast", C=1.0).fit(texts, labels).save(tmp_path / "reviews")
+    analyst = Analyst(connect(folder, tmp_path / "reviews"))
+    analyst.upload()
+    analyst.classify(model="tickets")
+    analyst.classify(model="reviews")  # nothing was corrected: any model will do
+    analyst.correct(1, ["good"])
+    refused = analyst.tell("classify", {"text": "text", "model": "tickets"}, 409)
+    assert "have been corrected to several labels" in refused["error"]
+    assert analyst.ask("/rows")["rows"][0]["corrected"] == ["good"]
+    analyst.tell("read", {})
+    analyst.until("ready")
+    analyst.tell("classify", {"text": "text", "model": "tickets"}, 409)  # also if it was read anew meanwhile
+    assert analyst.classify("note", model="reviews")["stage"] == "done"
+    assert len(cells(analyst.download("csv"))) == 5
+    analyst.correct(1, None)
+    assert analyst.classify(model="tickets")["stage"] == "done"
+
+
 def test_labels_that_are_numbers_keep_their_type(connect: Connect, tmp_path: Path) -> None:
     TfcrClassifier.from_preset("fast", C=1.0).fit(["good", "bad"] * 9, [1, 0] * 9).save(tmp_path / "stars")
     analyst = Analyst(connect(tmp_path / "stars"))

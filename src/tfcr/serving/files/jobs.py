@@ -24,6 +24,7 @@ from tfcr.errors import TfcrError, in_one_line
 from tfcr.predict_table import OUTPUT_SEPARATOR, Extras, added_columns, may_be_unsure, predict_frame
 from tfcr.serving.files.folder import State, Upload, is_full
 from tfcr.serving.files.looking import Look, look, tables
+from tfcr.serving.files.rows import Corrections
 from tfcr.serving.models import Models, ServedModel
 from tfcr.serving.problems import RequestError, one_of
 from tfcr.system.files import written_beside
@@ -82,6 +83,7 @@ class Jobs:
                 raise RequestError(409, "the file has not been read yet", "to read it first")
             _check_columns(upload.read("look.json"), text, label)
             job = _job(served, text, label)
+            _check_corrections(upload, several=job["several"])
             old = before.get("job", {})
             begun: State = {"parts": [], "attempt": secrets.token_hex(4)}
             if all(old.get(name) == value for name, value in job.items()):
@@ -181,6 +183,19 @@ def _check_columns(found: Look, text: str, label: str | None) -> None:
             raise RequestError(422, f"found no column {column[:80]!r} for the {what}", one_of(found["columns"]))
     if text == label:
         raise RequestError(422, f"found {text[:80]!r} for both text and labels", "two different columns")
+
+
+def _check_corrections(upload: Upload, *, several: bool) -> None:
+    """Raise RequestError if rows have been corrected to labels of a kind that the model does not give."""
+    found = Corrections()
+    found.read_on(upload)
+    if any(isinstance(label, list) != several for label in found.labels.values()):
+        kinds = ("several labels", "one label") if several else ("one label", "several labels")
+        raise RequestError(
+            409,
+            f"this model gives a text {kinds[0]}, and rows of this file have been corrected to {kinds[1]}",
+            "a model of that kind, or to upload the file once more",
+        )
 
 
 def _job(served: ServedModel, text: str, label: str | None) -> dict[str, Any]:
