@@ -25,6 +25,7 @@ from tfcr.serving import Limits, Settings, make_app
 from tfcr.serving.files import folder as folders
 from tfcr.serving.files import jobs
 from tfcr.serving.guard import Guard
+from tfcr.serving.models import Models
 
 
 def cells(content: bytes) -> list[dict[str, str]]:
@@ -665,6 +666,39 @@ def test_a_file_deleted_while_it_is_classified(analyst: Analyst, work: Path, mon
     analyst.upload()  # the thread goes on with the next file
     assert analyst.classify()["stage"] == "done"
     assert [path.name for path in work.iterdir()] == [analyst.id]
+
+
+def test_the_thread_outlives_a_panic(analyst: Analyst, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Panic(BaseException):
+        """As that of polars: no Exception."""
+
+    def panic(*_: Any) -> Any:
+        raise Panic
+
+    monkeypatch.setattr(jobs, "look", panic)
+    failed = analyst.upload()
+    assert (failed["stage"], failed["of"]) == ("failed", "reading")
+    assert "an error of the server" in failed["error"]
+
+    def damage(upload: folders.Upload, *_: Any) -> Any:
+        (upload.folder / "state.json").write_text("{")
+        raise Panic
+
+    monkeypatch.setattr(jobs, "look", damage)
+    analyst.client.post("/files", content=CSV, headers=FILE)
+    monkeypatch.undo()
+    assert analyst.upload()["stage"] == "ready"
+
+
+def test_a_thread_that_has_died_is_replaced(analyst: Analyst, folder: Path, work: Path) -> None:
+    analyst.upload()
+    ours = jobs.Jobs(Models({"tickets": folder}))
+    ours._thread = threading.Thread(target=bool)
+    ours._thread.start()
+    ours._thread.join()
+    ours.read(folders.Uploads(work, 30).get(analyst.id), {})
+    assert analyst.until("ready")["look"]["rows"] == 5
+    ours.close()
 
 
 # forgetting ----------------------------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ class Jobs:
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
 
     def read(self, upload: Upload, said: Mapping[str, str]) -> None:
         """Begin to look at an upload, in the way that a person says; what was classified before is forgotten."""
@@ -101,9 +102,10 @@ class Jobs:
         except BaseException:
             lock.close()
             raise
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="files", daemon=True)
-            self._thread.start()
+        with self._starting:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="files", daemon=True)
+                self._thread.start()
         self._tasks.put(Task(upload, lock, work))
 
     def close(self) -> None:
@@ -124,10 +126,10 @@ class Jobs:
         """Work; what goes wrong is said in the state. A full disk cannot hold that: then it is stopped."""
         try:
             task.work(task.upload)
-        except Exception as error:  # the thread must go on
+        except BaseException as error:  # the thread must go on, also if polars panics: that is no Exception
             if isinstance(error, OSError) and not task.upload.folder.exists():
                 return  # deleted meanwhile
-            with suppress(OSError, TfcrError):
+            with suppress(Exception):  # a damaged state, for instance
                 state = task.upload.state()
                 task.upload.write_state({**state, "stage": "failed", "of": state["stage"], "error": _said(error)})
 
@@ -166,7 +168,7 @@ class Jobs:
         upload.write_state({**state, "stage": "done", "parts": parts, "done": sum(parts)})
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     if isinstance(error, RequestError):
         return f"{error.error}; expected {error.expected}"
     if isinstance(error, TfcrError):
