@@ -23,7 +23,7 @@ from tfcr import TfcrClassifier, TrainedModel
 from tfcr.predict_table import predict_frame
 from tfcr.serving import Limits, Settings, make_app
 from tfcr.serving.files import folder as folders
-from tfcr.serving.files import jobs
+from tfcr.serving.files import jobs, looking
 from tfcr.serving.guard import Guard
 from tfcr.serving.models import Models
 
@@ -405,6 +405,26 @@ def test_messy_files_that_can_be_read(analyst: Analyst) -> None:
         assert found["stage"] == "ready", found
         assert analyst.classify(found["look"]["text"])["stage"] == "done"
     assert analyst.upload(b"text,text,text\nw0_1,b,c\n", "a.csv")["look"]["columns"] == ["text", "text (2)", "text (3)"]
+
+
+def test_many_columns_take_no_long_time(analyst: Analyst, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    schema = pl.DataFrame.schema.fget  # type: ignore[attr-defined]
+
+    def counted(frame: pl.DataFrame) -> Any:
+        asked.append(frame.width)
+        return schema(frame)
+
+    monkeypatch.setattr(pl.DataFrame, "schema", property(counted))
+    content = ",".join(f"column{n}" for n in range(300)) + "\n" + ",".join(["a word"] * 300) + "\n"
+    assert len(analyst.upload(content.encode(), "a.csv")["look"]["texts"]) == 300
+    assert len(asked) < 100
+    monkeypatch.setattr(looking, "MOST_COLUMNS", 299)
+    found = analyst.upload(content.encode(), "a.csv")
+    assert (found["stage"], found["error"]) == (
+        "failed",
+        "a.csv has 300 columns; expected at most 299, or another separator",
+    )
 
 
 def test_wrong_requests(analyst: Analyst, client: TestClient) -> None:

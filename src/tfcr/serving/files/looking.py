@@ -15,6 +15,8 @@ SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_CHARACTERS = 8, 50, 200
 """What a preview holds."""
 LOOKED_AT = 200
 """Rows by which columns are guessed."""
+MOST_COLUMNS = 16_384
+"""As many as a workbook may have; a table of more is one that was read in a wrong way."""
 
 READING: dict[str, tuple[str, ...]] = {
     "format": FORMATS,
@@ -77,6 +79,7 @@ def look(
     rows = 0
     for table in tables(upload, said):
         if found is None:
+            _check_width(upload, table)
             found = _beginning(table, trained_on, classes)
         rows += table.frame.height
         tell(rows)
@@ -87,13 +90,19 @@ def look(
     return {**found, "rows": rows}
 
 
+def _check_width(upload: Upload, table: Table) -> None:
+    width = table.frame.width
+    if width > MOST_COLUMNS:
+        raise DataError(f"{upload.name} has {width:,} columns; expected at most {MOST_COLUMNS:,}, or another separator")
+
+
 def _shown(columns: Sequence[str]) -> str:
     return f"Columns: {', '.join(columns[:20])}" + (", …" if len(columns) > 20 else "")
 
 
 def _beginning(table: Table, trained_on: Sequence[str], classes: Collection[str]) -> Look:
     frame = table.frame.head(LOOKED_AT)
-    cells = {name: _as_text(frame[name]) for name in frame.columns}
+    cells = {column.name: _as_text(column) for column in frame.iter_columns()}
     texts = [name for name, column in cells.items() if column is not None and _has_words(column)]
     text = _guess_text(frame, texts, trained_on)
     shown = list(cells)[:SHOWN_COLUMNS]
@@ -141,7 +150,8 @@ def _guess_text(frame: pl.DataFrame, texts: Sequence[str], trained_on: Sequence[
     """
     if len(trained_on) == 1 and trained_on[0] in texts:
         return trained_on[0]
-    flat = [name for name in texts if not frame.schema[name].is_nested()]
+    schema = frame.schema  # once: it is made anew each time, from all columns
+    flat = [name for name in texts if not schema[name].is_nested()]
     if not flat:
         return texts[0] if texts else None
     chosen = frame.select(flat)
@@ -156,12 +166,13 @@ def _guess_label(
     cells: Mapping[str, Sequence[str | None] | None], text: str | None, classes: Collection[str]
 ) -> str | None:
     """Return the only other column that holds nothing but classes of a model."""
+    known = set(classes)
     found = [
         name
         for name, column in cells.items()
         if name != text
         and column is not None
         and (given := {cell.strip() for cell in column if cell})
-        and given <= set(classes)
+        and given <= known
     ]
     return found[0] if len(found) == 1 else None
