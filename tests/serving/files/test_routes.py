@@ -23,7 +23,7 @@ from tfcr import TfcrClassifier, TrainedModel
 from tfcr.predict_table import predict_frame
 from tfcr.serving import Limits, Settings, make_app
 from tfcr.serving.files import folder as folders
-from tfcr.serving.files import jobs, looking
+from tfcr.serving.files import jobs, looking, routes
 from tfcr.serving.guard import Guard
 from tfcr.serving.models import Models
 
@@ -447,6 +447,39 @@ def test_wrong_requests(analyst: Analyst, client: TestClient) -> None:
     analyst.tell("download", {"format": "exe"}, 422)
     for name in ("result-00000000.csv", "upload.json", "..%2fupload.json"):
         assert client.get(f"/files/{analyst.id}/download/{name}").status_code == 404
+
+
+def test_slow_downloads_leave_room_for_other_requests(analyst: Analyst, monkeypatch: pytest.MonkeyPatch) -> None:
+    analyst.upload()
+    analyst.classify()
+    begun, may_end = threading.Event(), threading.Event()
+    write = routes.write_result
+
+    def slow(*given: Any) -> Path:
+        begun.set()
+        assert may_end.wait(30)
+        return write(*given)
+
+    monkeypatch.setattr(routes, "write_result", slow)
+    path, statuses = f"/files/{analyst.id}/download", []
+
+    def ask_for_one() -> None:
+        statuses.append(analyst.client.post(path, json={"format": "csv"}).status_code)
+
+    threads = [threading.Thread(target=ask_for_one) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(30)
+    for _ in range(600):
+        if len(statuses) == 2:
+            break
+        time.sleep(0.05)
+    assert statuses == [503, 503]  # one is written, one waits
+    may_end.set()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(statuses) == [200, 200, 503, 503]
+    assert analyst.download("csv")
 
 
 def test_names_are_shown_and_lead_nowhere(analyst: Analyst, work: Path) -> None:
