@@ -191,12 +191,15 @@ HUNG_UP: dict[str, Any] = {"type": "http.disconnect"}
 def ask(
     app: Guard, method: str, path: str, messages: list[Any] | None = None, query: bytes = b"", **headers: str
 ) -> tuple[int, str, bytes]:
-    """Call the application with messages as they come from the network; return status, place and body."""
+    """Call the application with messages as they come from the network; return status, place and body.
+
+    After the last of them the client waits for its answer.
+    """
     given = iter(messages or [{"type": "http.request", "body": b"", "more_body": False}])
     sent: list[Any] = []
 
     async def receive() -> Any:
-        found = next(given, HUNG_UP)
+        found = next(given, "wait")
         if found == "wait":
             await asyncio.sleep(60)
         return found

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -271,7 +271,7 @@ class Upload:
     size
         Bytes that have arrived.
     is_complete, has_hung_up
-        Whether all have arrived; whether the client has gone before.
+        Whether all have arrived; whether the client has gone before it was answered.
     """
 
     def __init__(self, guard: Guard, receive: Receive) -> None:
@@ -304,13 +304,17 @@ class Upload:
                 raise self._guard._file_too_large(self.size)
             yield found
 
+    def give_up(self) -> NoReturn:
+        """Answer nothing: the client has gone."""
+        self.has_hung_up = True
+        raise HungUpError
+
     async def _next(self) -> bytes:
         found = bytearray()
         while len(found) < PART and not self.is_complete:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                self.has_hung_up = True
-                raise HungUpError
+                self.give_up()
             found += message.get("body", b"")
             self.is_complete = not message.get("more_body")
         self.size += len(found)

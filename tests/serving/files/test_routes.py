@@ -536,6 +536,18 @@ def test_a_client_that_hangs_up_half_way_leaves_nothing(app: Guard, work: Path) 
     assert 'tfcr_requests_total{path="/files",status="499"} 1' in app.metrics.text({}, 0)
 
 
+def test_a_file_whose_answer_cannot_arrive_is_deleted(app: Guard, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert post(app, [part(CSV), HUNG_UP])[0] == 0  # all of it has arrived
+    assert list(work.iterdir()) == []
+    assert 'tfcr_requests_total{path="/files",status="499"} 1' in app.metrics.text({}, 0)
+    monkeypatch.setattr(jobs.Jobs, "read", full)
+    assert post(app, [part(CSV)])[0] == 500
+    assert list(work.iterdir()) == []
+    monkeypatch.undo()
+    assert post(app, [part(CSV)])[0] == 200
+    assert len(list(work.iterdir())) == 1
+
+
 def test_a_file_that_is_too_slow_or_too_large_leaves_nothing(app: Guard, work: Path) -> None:
     waits: list[Any] = [part(b"text\n", more=True), "wait"]
     status, _, body = post(app, waits)
@@ -776,6 +788,22 @@ def test_old_files_are_deleted_and_not_too_many_kept(
     monkeypatch.setattr(folders, "MOST_KEPT", 1)
     refused = analyst.client.post("/files", content=CSV, headers=FILE)
     assert (refused.status_code, "files already" in refused.json()["error"]) == (507, True)
+
+
+def test_a_file_that_nobody_began_to_read_is_soon_deleted(
+    analyst: Analyst, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyst.upload()
+    read = analyst.id
+    analyst.upload()
+    unread, now = analyst.id, time.time()
+    (work / unread / "state.json").write_text('{"stage": "received"}')  # as a kill before reading leaves it
+    uploads = folders.Uploads(work, 30)
+    uploads.make_room()
+    assert (work / unread).exists()
+    monkeypatch.setattr("tfcr.serving.files.folder.time.time", lambda: now + 3_700)
+    uploads.make_room()
+    assert [path.name for path in work.iterdir()] == [read]
 
 
 def test_what_a_killed_upload_left_is_deleted(analyst: Analyst, work: Path) -> None:

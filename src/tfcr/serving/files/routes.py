@@ -205,10 +205,18 @@ def add_routes(app: FastAPI, service: Service) -> None:
     async def upload(request: Request, name: Annotated[str, Query(max_length=1_000)] = "") -> Response:
         """Take a file, and begin to look at it."""
         check_query(request, "name")
-        parts = request.scope["tfcr.upload"].parts()
-        found = await uploads.receive(name, parts, asyncio.to_thread)  # scoring does not hold it up
-        await service.work.run(files.jobs.read, found, {})
-        return await answer(lambda: files.status(found))
+        sent = request.scope["tfcr.upload"]
+        found = await uploads.receive(name, sent.parts(), asyncio.to_thread)  # scoring does not hold it up
+        try:
+            await service.work.run(files.jobs.read, found, {})
+            told = await answer(lambda: files.status(found))
+            if await request.is_disconnected():
+                sent.give_up()
+        except BaseException:  # nobody will ever know its name
+            with suppress(RequestError, OSError):
+                uploads.delete(found)
+            raise
+        return told
 
     @app.get("/files/{file}", include_in_schema=False)
     async def status(file: str) -> Response:
