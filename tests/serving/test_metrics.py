@@ -30,8 +30,8 @@ def test_a_status_that_is_not_known_is_no_error_of_the_server() -> None:
     for status in (206, 304, 416, 418, 100):
         metrics.count("/files/x/download/y", status, 0.1)
     text = metrics.text({}, 0)
-    for status, n in {"206": 1, "304": 1, "416": 1, "other": 2}.items():
-        assert f'tfcr_requests_total{{path="/files",status="{status}"}} {n}' in text
+    for name, n in {"206": 1, "304": 1, "416": 1, "other": 2}.items():
+        assert f'tfcr_requests_total{{path="/files",status="{name}"}} {n}' in text
     assert 'status="500"' not in text
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import gzip
 import io
 import json
 import threading
@@ -23,7 +24,7 @@ from tfcr import TfcrClassifier, TrainedModel
 from tfcr.predict_table import predict_frame
 from tfcr.serving import Limits, Settings, make_app
 from tfcr.serving.files import folder as folders
-from tfcr.serving.files import jobs, looking, routes
+from tfcr.serving.files import download, jobs, looking, routes
 from tfcr.serving.guard import Guard
 from tfcr.serving.models import Models
 
@@ -427,6 +428,25 @@ def test_many_columns_take_no_long_time(analyst: Analyst, monkeypatch: pytest.Mo
     )
 
 
+def test_a_file_that_unpacks_to_too_much(connect: Connect, work: Path) -> None:
+    analyst = Analyst(connect(limits=Limits(max_upload=5_000)))
+    fits, large = (b"text,note\n" + b"w0_1 w0_2,\n" * rows for rows in (4_000, 6_000))
+    assert analyst.upload(gzip.compress(fits), "a.csv.gz")["look"]["rows"] == 4_000
+    found = analyst.upload(gzip.compress(large), "a.csv.gz")
+    assert (found["stage"], found["of"]) == ("failed", "reading")
+    assert "a.csv.gz unpacks to more than 50.0 kB; expected at most 10 times" in found["error"]
+    analyst.tell("classify", {"text": "text"}, 409)
+
+
+def test_few_results_are_kept(analyst: Analyst, work: Path) -> None:
+    analyst.upload()
+    analyst.classify()
+    made = [analyst.tell("download", {"format": kind})["path"] for kind in ("csv", "tsv", "csv", "jsonl", "csv")]
+    left = {path.name for path in (work / analyst.id).glob("result-*")}
+    assert left == {path.rpartition("/")[2] for path in made[-3:]}
+    assert analyst.client.get(made[0]).status_code == 404
+
+
 def test_wrong_requests(analyst: Analyst, client: TestClient) -> None:
     for name in ("x" * 22, "x", "A" * 21 + "%2f", "%2e%2e%2f" + "x" * 22):
         for path in ("", "/rows", "/rows/1"):
@@ -453,12 +473,11 @@ def test_slow_downloads_leave_room_for_other_requests(analyst: Analyst, monkeypa
     analyst.upload()
     analyst.classify()
     begun, may_end = threading.Event(), threading.Event()
-    write = routes.write_result
 
     def slow(*given: Any) -> Path:
         begun.set()
         assert may_end.wait(30)
-        return write(*given)
+        return download.write_result(*given)
 
     monkeypatch.setattr(routes, "write_result", slow)
     path, statuses = f"/files/{analyst.id}/download", []
@@ -757,7 +776,7 @@ def test_the_thread_outlives_a_panic(analyst: Analyst, work: Path, monkeypatch: 
 
 def test_a_thread_that_has_died_is_replaced(analyst: Analyst, folder: Path, work: Path) -> None:
     analyst.upload()
-    ours = jobs.Jobs(Models({"tickets": folder}))
+    ours = jobs.Jobs(Models({"tickets": folder}), 10_000)
     ours._thread = threading.Thread(target=bool)
     ours._thread.start()
     ours._thread.join()

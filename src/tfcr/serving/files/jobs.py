@@ -52,8 +52,8 @@ class Task(NamedTuple):
 class Jobs:
     """The background thread of one worker."""
 
-    def __init__(self, models: Models) -> None:
-        self.models = models
+    def __init__(self, models: Models, max_upload: int) -> None:
+        self.models, self.max_upload = models, max_upload
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
@@ -145,7 +145,7 @@ class Jobs:
         served = list(self.models.current.values())
         classes = {key for one in served for key in one.keys}
         trained_on = served[0].model.training.get("columns") or ()
-        found = look(upload, state["said"], trained_on, classes, tell)
+        found = look(upload, state["said"], trained_on, classes, tell, self.max_upload)
         upload.write("look.json", found)
         upload.write_state({"stage": "ready", "said": state["said"]})
 

@@ -10,6 +10,7 @@ from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import table_pieces
 from tfcr.errors import DataError
 from tfcr.serving.files.folder import FORMATS, Upload
+from tfcr.system.limits import in_words
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_CHARACTERS = 8, 50, 200
 """What a preview holds."""
@@ -17,6 +18,9 @@ LOOKED_AT = 200
 """Rows by which columns are guessed."""
 MOST_COLUMNS = 16_384
 """As many as a workbook may have; a table of more is one that was read in a wrong way."""
+
+UNPACKED = 10
+"""How many times the largest upload (--max-upload) a file may unpack to."""
 
 READING: dict[str, tuple[str, ...]] = {
     "format": FORMATS,
@@ -56,6 +60,7 @@ def look(
     trained_on: Sequence[str],
     classes: Collection[str],
     tell: Callable[[int], object],
+    max_upload: int,
 ) -> Look:
     """Read a whole file, and return what a person needs to know to have it classified.
 
@@ -69,15 +74,23 @@ def look(
         Of all models: a column that holds only these may be one of labels.
     tell
         Called with the number of rows so far.
+    max_upload
+        Bytes of the largest upload.
 
     Raises
     ------
     DataError
-        If it cannot be read, or no column holds text.
+        If it cannot be read, unpacks to too much, or no column holds text.
     """
     found: Look | None = None
-    rows = 0
+    rows, unpacked, most = 0, 0, UNPACKED * max_upload
     for table in tables(upload, said):
+        unpacked += size_as_text(table.frame)
+        if unpacked > most:
+            raise DataError(
+                f"{upload.name} unpacks to more than {in_words(most)}; expected at most {UNPACKED} times as much as a "
+                "file may have: split it, or start the server with a larger --max-upload"
+            )
         if found is None:
             _check_width(upload, table)
             found = _beginning(table, trained_on, classes)
@@ -88,6 +101,17 @@ def look(
     if not found["texts"]:
         raise DataError(f"{upload.name}: no column holds text; expected one with words. {_shown(found['columns'])}")
     return {**found, "rows": rows}
+
+
+def size_as_text(frame: pl.DataFrame) -> int:
+    """Return about how many bytes a table has that is written with separators.
+
+    >>> size_as_text(pl.DataFrame({"text": ["ab", None], "n": [1, 2]}))
+    22
+    """
+    texts = frame.select(pl.col(pl.String).str.len_bytes().cast(pl.Int64).sum())
+    others = frame.select(pl.exclude(pl.String)).estimated_size()
+    return frame.height * frame.width + int(others) + sum(size or 0 for row in texts.rows() for size in row)
 
 
 def _check_width(upload: Upload, table: Table) -> None:

@@ -106,7 +106,7 @@ class Files:
 
     def __init__(self, service: Service, uploads: Uploads) -> None:
         self.service, self.uploads = service, uploads
-        self.jobs = Jobs(service.models)
+        self.jobs = Jobs(service.models, service.settings.limits.max_upload)
         self.held = Held()
         self.slow = asyncio.Semaphore(1)
         self.writing = 0
