@@ -23,8 +23,8 @@ from tests.serving.test_guard import HUNG_UP, ask, part
 from tfcr import TfcrClassifier, TrainedModel
 from tfcr.predict_table import predict_frame
 from tfcr.serving import Limits, Settings, make_app
-from tfcr.serving.files import folder as folders
 from tfcr.serving.files import download, jobs, looking, routes
+from tfcr.serving.files import folder as folders
 from tfcr.serving.guard import Guard
 from tfcr.serving.models import Models
 
