@@ -86,6 +86,28 @@ def test_the_link_sets_a_cookie_and_leaves_the_token_behind(connect: Connect) ->
     assert client.get("/", params={"token": "wrong"}).status_code == 401
 
 
+@pytest.mark.parametrize("other", ["a[]={1}", "b=x y", 'c="', "é=1", "=", "d;;", 'e={"f": [1, 2]}', "tfcr-8765x=1"])
+def test_cookies_of_other_programs_do_not_hide_ours(other: str, folder: Path) -> None:
+    app = make_app(Settings({"tickets": folder}, token=TOKEN))
+    ours = f"{app.cookie_name}={app.cookie}"
+    for cookie in (f"{other}; {ours}", f"{ours}; {other}", f"{other};{ours};{other}"):
+        assert ask(app, "GET", "/model", cookie=cookie)[0] == 200
+    assert ask(app, "GET", "/model", cookie=other)[0] == 401
+    assert ask(app, "GET", "/model", cookie=f"{other}; {app.cookie_name}=wrong")[0] == 401
+
+
+def test_a_link_with_anything_else_in_it(connect: Connect) -> None:
+    client = connect(token=TOKEN)
+    many = "&".join(f"a={number}" for number in range(25))
+    assert client.get(f"/?token=x&{many}").status_code == 401
+    assert client.get(f"/?token={TOKEN}&{many}").status_code == 401
+    other = client.get(f"/?mytoken={TOKEN}")  # no link of ours
+    assert (other.status_code, other.json()["error"]) == (401, "found no token")
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    assert client.get("/model?mytoken=x", headers=bearer).status_code == 422  # and not a wrong token
+    assert client.get(f"/docs?x=1&token={TOKEN}").headers["location"] == "/docs?x=1"
+
+
 @pytest.mark.parametrize("path", ["//evil.example/", "/\\evil.example", "/%0d%0aSet-Cookie:%20a=b", "/ä"])
 def test_the_link_leads_nowhere_else(path: str, folder: Path) -> None:
     app = make_app(Settings({"tickets": folder}, token=TOKEN))
@@ -169,12 +191,15 @@ HUNG_UP: dict[str, Any] = {"type": "http.disconnect"}
 def ask(
     app: Guard, method: str, path: str, messages: list[Any] | None = None, query: bytes = b"", **headers: str
 ) -> tuple[int, str, bytes]:
-    """Call the application with messages as they come from the network; return status, place and body."""
+    """Call the application with messages as they come from the network; return status, place and body.
+
+    After the last of them the client waits for its answer.
+    """
     given = iter(messages or [{"type": "http.request", "body": b"", "more_body": False}])
     sent: list[Any] = []
 
     async def receive() -> Any:
-        found = next(given, HUNG_UP)
+        found = next(given, "wait")
         if found == "wait":
             await asyncio.sleep(60)
         return found

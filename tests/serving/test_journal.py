@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,40 @@ def test_a_full_disk_leaves_the_journal_as_it_was(
     assert journal.path.read_bytes() == before
     journal.append({"row": 4})
     assert [record["row"] for record in journal.records()] == [1, 4]
+
+
+def test_a_line_that_is_taken_back_is_never_read(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = journal.append({"row": 1})
+    found: list[Any] = []
+    reads = [threading.Thread(target=lambda: found.append(journal.since(first)))]
+    reads.append(threading.Thread(target=lambda: found.append(journal.position())))
+
+    def fails(handle: int) -> None:
+        for thread in reads:  # others ask while the line is there, and not yet on disk
+            thread.start()
+        time.sleep(0.2)
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("os.fsync", fails)
+    with pytest.raises(OSError, match="Input/output"):
+        journal.append({"row": 2, "label": "refused"})
+    monkeypatch.undo()
+    for thread in reads:
+        thread.join(10)
+    assert sorted(found, key=str) == [([], first), first]
+
+
+def test_a_position_where_no_line_ends_begins_anew(journal: Journal) -> None:
+    journal.append({"row": 1})
+    end = journal.append({"row": 2})
+    for position in (end + 1, end + 10**15, end - 1, 1):
+        assert not journal.knows(position)
+        assert journal.since(position) == ([{"row": 1}, {"row": 2}], end)
+    assert journal.knows(0)
+    assert journal.knows(end)
+    journal.path.unlink()
+    assert (journal.knows(end), journal.knows(0), journal.since(end)) == (False, True, ([], 0))
+    assert not journal.path.exists()  # reading makes none
 
 
 LIMITED = """

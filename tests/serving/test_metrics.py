@@ -25,6 +25,16 @@ def test_every_line_is_of_the_format(client: TestClient) -> None:
     assert any(line.startswith('tfcr_model_info{model="tickets",hash="') for line in lines)
 
 
+def test_a_status_that_is_not_known_is_no_error_of_the_server() -> None:
+    metrics = Metrics()
+    for status in (206, 304, 416, 418, 100):
+        metrics.count("/files/x/download/y", status, 0.1)
+    text = metrics.text({}, 0)
+    for name, n in {"206": 1, "304": 1, "416": 1, "other": 2}.items():
+        assert f'tfcr_requests_total{{path="/files",status="{name}"}} {n}' in text
+    assert 'status="500"' not in text
+
+
 def test_buckets_are_cumulative() -> None:
     metrics = Metrics()
     for seconds in (0.0001, 0.02, 99.0):

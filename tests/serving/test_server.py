@@ -19,7 +19,9 @@ from tests.cli.runner import Run
 from tests.serving.conftest import KEPT, TEXTS, TOKEN, Running, other_model, raw, serving
 from tfcr import TfcrClassifier, TrainedModel
 from tfcr.data import Corpus
-from tfcr.serving.server import open_socket
+from tfcr.serving import Settings
+from tfcr.serving.server import open_socket, serve
+from tfcr.system.files import remove_stale
 from tfcr.trained.format import config_hash
 
 HEADERS = {"Content-Type": "application/json"}
@@ -236,6 +238,34 @@ def test_a_model_replaced_under_load_drops_no_request(folder: Path) -> None:
     for _, answer in clients.answers:  # each answer is wholly of the model that it names
         rows = [list(row["probabilities"].values()) for row in answer["predictions"]]
         np.testing.assert_allclose(rows, expected[answer["model_hash"]], atol=1e-9)
+
+
+def test_a_killed_server_leaves_no_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    with serving(folder) as server:
+        server.stop(signal.SIGKILL)
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_what_killed_workers_shared_can_be_told_from_other_folders(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    shared: list[Path] = []
+
+    def run(settings: Settings, listening: socket.socket) -> None:
+        listening.close()
+        assert settings.metrics is not None
+        assert settings.metrics.is_dir()
+        shared.append(settings.metrics)
+
+    monkeypatch.setattr("tfcr.serving.server._run_workers", run)
+    serve(Settings({"tickets": folder}, port=0, workers=2), lambda _: None)
+    assert not shared[0].exists()
+    shared[0].mkdir()  # as after a kill
+    remove_stale(shared[0].parent)
+    assert not shared[0].exists()
 
 
 def test_the_token_in_the_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,14 +9,14 @@ import asyncio
 import hmac
 import ipaddress
 import logging
+import re
 import time
 import traceback
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -47,9 +47,12 @@ HEADERS = {
 """What every answer tells browsers."""
 POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 """Content security policy of answers that bring none of their own."""
+MOST_PARAMETERS = 20
+"""Parameters of the link that holds the token."""
 HUNG_UP = 499
 JSON = "application/json"
 FILE = "application/octet-stream"
+_LINK = re.compile(rb"(^|&)token=")
 
 logger = logging.getLogger("tfcr")
 
@@ -105,7 +108,7 @@ class Guard:
             self._check_host(headers)
             _check_origin(headers)
             if self.token is not None and scope["path"] not in OPEN:
-                if scope["method"] == "GET" and b"token=" in scope["query_string"]:
+                if scope["method"] == "GET" and _LINK.search(scope["query_string"]):
                     await answer.redirect(*self._entrance(scope))
                     return
                 self._check_token(headers)
@@ -156,7 +159,9 @@ class Guard:
 
     def _entrance(self, scope: Scope) -> tuple[str, str]:
         """Return the page that the printed link leads to, without the token, and the cookie that takes its place."""
-        query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=20)
+        query: dict[str, list[str]] = {}
+        with suppress(ValueError):  # more parameters than any link of ours has
+            query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=MOST_PARAMETERS)
         given = query.pop("token", [""])[-1].encode()
         if not hmac.compare_digest(given, self.token or b""):
             raise RequestError(401, "found a wrong token in the link", "the link that was printed at the start")
@@ -266,7 +271,7 @@ class Upload:
     size
         Bytes that have arrived.
     is_complete, has_hung_up
-        Whether all have arrived; whether the client has gone before.
+        Whether all have arrived; whether the client has gone before it was answered.
     """
 
     def __init__(self, guard: Guard, receive: Receive) -> None:
@@ -299,13 +304,17 @@ class Upload:
                 raise self._guard._file_too_large(self.size)
             yield found
 
+    def give_up(self) -> NoReturn:
+        """Answer nothing: the client has gone."""
+        self.has_hung_up = True
+        raise HungUpError
+
     async def _next(self) -> bytes:
         found = bytearray()
         while len(found) < PART and not self.is_complete:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                self.has_hung_up = True
-                raise HungUpError
+                self.give_up()
             found += message.get("body", b"")
             self.is_complete = not message.get("more_body")
         self.size += len(found)
@@ -383,11 +392,12 @@ def _is_address(host: str) -> bool:
 
 
 def _cookie(headers: Mapping[bytes, bytes], name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found is not None else ""
+    """Return a cookie; those that other programs of this machine have set may be of any form."""
+    for pair in headers.get(b"cookie", b"").decode("latin-1").split(";"):
+        given, _, value = pair.partition("=")
+        if given.strip() == name:
+            return value.strip()
+    return ""
 
 
 def _log(error: Exception) -> None:

@@ -5,9 +5,10 @@ r"""A journal of what people decided in a page: one JSON object per line, on dis
     {"row": 17, "label": nu                         the server was killed here, before it acknowledged this line
 
 Lines are only ever added; undoing something is another line. Several processes and threads may add to one journal: each
-locks the file meanwhile, and the system frees the lock however the process ends. A line without an end was never
-acknowledged, and is not there; whoever adds the next line cuts it off. A line that is no JSON object, as a damaged disk
-leaves it, is left out, and those after it still count.
+locks the file meanwhile, and the system frees the lock however the process ends. Whoever reads waits for the lock too:
+a line that is not on disk yet may still be taken back. A line without an end was never acknowledged, and is not there;
+whoever adds the next line cuts it off. A line that is no JSON object, as a damaged disk leaves it, is left out, and
+those after it still count.
 
 A position is a number of bytes: it grows with every line, so that it also is a version of what the journal says.
 """
@@ -20,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from tfcr.system.files import no_links, open_locked
+from tfcr.system.files import open_locked
 from tfcr.system.limits import parse_json
 
 Record = dict[str, Any]
@@ -74,25 +75,30 @@ class Journal:
         return self.since(0)[0]
 
     def since(self, position: int) -> tuple[list[Record], int]:
-        """Return the records after a position, and the position after them."""
-        try:
-            file = open(self.path, "rb", opener=no_links)  # noqa: SIM115 - Path.open takes no opener
-        except FileNotFoundError:
+        """Return the records after a position, and the position after them; all records if no line ends there."""
+        if not self.path.exists():
             return [], 0
-        with file:
-            file.seek(position)
+        with self._locked() as file:
+            start = position if _ends_line(file.fileno(), position) else 0
+            file.seek(start)
             content = file.read()
         content = content[: content.rfind(b"\n") + 1]
         found = [record for line in content.split(b"\n") if line and (record := _record(line)) is not None]
-        return found, position + len(content)
+        return found, start + len(content)
+
+    def knows(self, position: int) -> bool:
+        """Return whether a line ends at a position, as those of every position that was given; else begin anew."""
+        if not position or not self.path.exists():
+            return not position
+        with self._locked() as file:
+            return _ends_line(file.fileno(), position)
 
     def position(self) -> int:
         """Return the position after all records; 0 if there is no journal yet."""
-        try:
-            with open(self.path, "rb", opener=no_links) as file:
-                return _end_of_lines(file.fileno())
-        except FileNotFoundError:
+        if not self.path.exists():
             return 0
+        with self._locked() as file:
+            return _end_of_lines(file.fileno())
 
     def _locked(self) -> IO[bytes]:
         while True:
@@ -108,6 +114,14 @@ def _record(line: bytes) -> Record | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def _ends_line(handle: int, position: int) -> bool:
+    """Return whether a line ends at a position; at 0 none needs to."""
+    if not position or position > os.fstat(handle).st_size:
+        return not position
+    os.lseek(handle, position - 1, os.SEEK_SET)
+    return os.read(handle, 1) == b"\n"
 
 
 def _end_of_lines(handle: int) -> int:

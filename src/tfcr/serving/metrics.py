@@ -21,7 +21,10 @@ ROUTES = (
 )
 FAMILIES = ("/files",)
 """Routes that stand for all paths below them."""
-STATUSES = (200, 303, 400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 499, 500, 503, 507)
+STATUSES = (
+    *(200, 206, 303, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 416, 421, 422, 499, 500, 503, 507),
+    "other",
+)
 """499: the client hung up before its request was complete, and got no answer."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds."""
@@ -39,7 +42,7 @@ _SUM_START = _BUCKET_START + _N_ROUTES * _N_BUCKETS
 _SINGLE_START = _SUM_START + _N_ROUTES
 SIZE = _SINGLE_START + len(SINGLE)
 _ROUTE_NUMBERS = {route: number for number, route in enumerate(ROUTES)}
-_STATUS_NUMBERS = {status: number for number, status in enumerate(STATUSES)}
+_STATUS_NUMBERS: dict[object, int] = {status: number for number, status in enumerate(STATUSES)}
 _SINGLE_NUMBERS = {name: _SINGLE_START + number for number, name in enumerate(SINGLE)}
 _ENDING = ".counters"
 
@@ -65,7 +68,7 @@ class Metrics:
         """Count an answer."""
         family = next((one for one in FAMILIES if path.startswith(f"{one}/")), path)
         route = _ROUTE_NUMBERS.get(family, _N_ROUTES - 1)
-        self.values[route * _N_STATUSES + _STATUS_NUMBERS.get(status, _STATUS_NUMBERS[500])] += 1
+        self.values[route * _N_STATUSES + _STATUS_NUMBERS.get(status, _N_STATUSES - 1)] += 1
         bucket = next((number for number, most in enumerate(BUCKETS) if seconds <= most), _N_BUCKETS - 1)
         self.values[_BUCKET_START + route * _N_BUCKETS + bucket] += 1
         self.values[_SUM_START + route] += seconds

@@ -9,11 +9,10 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -26,6 +25,7 @@ from tfcr.serving.documents.scored import ScoredDocuments
 from tfcr.serving.guard import Guard
 from tfcr.serving.models import Models
 from tfcr.serving.settings import Settings
+from tfcr.system.files import scratch_folder
 from tfcr.system.hardware import n_threads
 
 BACKLOG = 2048
@@ -131,10 +131,10 @@ def serve(
             ScoredDocuments(settings.documents, models, n_threads())  # once, for all workers
         del models
         gc.collect()  # the workers load their own
-    with tempfile.TemporaryDirectory(prefix="tfcr-serve-") as shared:
+    with scratch_folder() if several else nullcontext() as shared:
         app = None if several else make(settings)
         listening = open_socket(settings.host, settings.port)
-        settings = replace(settings, port=listening.getsockname()[1], metrics=Path(shared) if several else None)
+        settings = replace(settings, port=listening.getsockname()[1], metrics=shared)
         if app is not None:
             app.use_port(settings.port)
         started(settings)

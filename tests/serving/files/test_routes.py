@@ -2,8 +2,10 @@
 
 import csv
 import errno
+import gzip
 import io
 import json
+import threading
 import time
 import tracemalloc
 from dataclasses import replace
@@ -21,9 +23,10 @@ from tests.serving.test_guard import HUNG_UP, ask, part
 from tfcr import TfcrClassifier, TrainedModel
 from tfcr.predict_table import predict_frame
 from tfcr.serving import Limits, Settings, make_app
+from tfcr.serving.files import download, jobs, looking, routes
 from tfcr.serving.files import folder as folders
-from tfcr.serving.files import jobs
 from tfcr.serving.guard import Guard
+from tfcr.serving.models import Models
 
 
 def cells(content: bytes) -> list[dict[str, str]]:
@@ -185,6 +188,26 @@ def test_several_labels(connect: Connect, tmp_path: Path) -> None:
     assert analyst.ask("/rows", order="least")["total"] == 2
 
 
+def test_corrections_stay_with_models_of_their_kind(connect: Connect, folder: Path, tmp_path: Path) -> None:
+    texts, labels = ["good cheap", "good", "cheap", "bad"] * 10, [["good", "cheap"], ["good"], ["cheap"], []] * 10
+    TfcrClassifier.from_preset("fast", C=1.0).fit(texts, labels).save(tmp_path / "reviews")
+    analyst = Analyst(connect(folder, tmp_path / "reviews"))
+    analyst.upload()
+    analyst.classify(model="tickets")
+    analyst.classify(model="reviews")  # nothing was corrected: any model will do
+    analyst.correct(1, ["good"])
+    refused = analyst.tell("classify", {"text": "text", "model": "tickets"}, 409)
+    assert "have been corrected to several labels" in refused["error"]
+    assert analyst.ask("/rows")["rows"][0]["corrected"] == ["good"]
+    analyst.tell("read", {})
+    analyst.until("ready")
+    analyst.tell("classify", {"text": "text", "model": "tickets"}, 409)  # also if it was read anew meanwhile
+    assert analyst.classify("note", model="reviews")["stage"] == "done"
+    assert len(cells(analyst.download("csv"))) == 5
+    analyst.correct(1, None)
+    assert analyst.classify(model="tickets")["stage"] == "done"
+
+
 def test_labels_that_are_numbers_keep_their_type(connect: Connect, tmp_path: Path) -> None:
     TfcrClassifier.from_preset("fast", C=1.0).fit(["good", "bad"] * 9, [1, 0] * 9).save(tmp_path / "stars")
     analyst = Analyst(connect(tmp_path / "stars"))
@@ -277,6 +300,36 @@ def test_corrections_are_seen_by_another_worker(analyst: Analyst, connect: Conne
     assert analyst.ask("/rows")["rows"][0]["corrected"] == "class 1"
 
 
+def test_what_is_refused_while_another_reads_is_not_shown(analyst: Analyst, monkeypatch: pytest.MonkeyPatch) -> None:
+    analyst.upload()
+    analyst.classify()
+    analyst.correct(1, "class 1")
+    reads = threading.Thread(target=lambda: analyst.ask("/rows"))
+
+    def fails(handle: int) -> None:
+        reads.start()
+        time.sleep(0.3)
+        full()
+
+    monkeypatch.setattr("tfcr.serving.journal.os.fsync", fails)
+    analyst.tell("corrections", {"corrections": [{"row": 2, "label": "class 2"}]}, 507)
+    monkeypatch.undo()
+    reads.join(10)
+    assert [row["corrected"] for row in analyst.ask("/rows")["rows"]] == ["class 1", None, None, None, None]
+    analyst.correct(3, "class 0")
+    assert [row["corrected"] for row in analyst.ask("/rows")["rows"]] == ["class 1", None, "class 0", None, None]
+
+
+def test_a_journal_that_was_replaced_is_read_anew(analyst: Analyst, work: Path) -> None:
+    analyst.upload()
+    analyst.classify()
+    analyst.correct(1, "class 1")
+    analyst.correct(2, "class 2")
+    assert analyst.ask("/rows")["counts"]["changed"] == 2
+    (work / analyst.id / "corrections.jsonl").write_text('{"row": 4, "label": "class 0"}\n')  # as from a backup
+    assert [row["corrected"] for row in analyst.ask("/rows")["rows"]] == [None, None, None, "class 0", None]
+
+
 def test_a_torn_journal_is_shown_up_to_the_tear(analyst: Analyst, connect: Connect, work: Path) -> None:
     analyst.upload()
     analyst.classify()
@@ -355,6 +408,45 @@ def test_messy_files_that_can_be_read(analyst: Analyst) -> None:
     assert analyst.upload(b"text,text,text\nw0_1,b,c\n", "a.csv")["look"]["columns"] == ["text", "text (2)", "text (3)"]
 
 
+def test_many_columns_take_no_long_time(analyst: Analyst, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    schema = pl.DataFrame.schema.fget  # type: ignore[attr-defined]
+
+    def counted(frame: pl.DataFrame) -> Any:
+        asked.append(frame.width)
+        return schema(frame)
+
+    monkeypatch.setattr(pl.DataFrame, "schema", property(counted))
+    content = ",".join(f"column{n}" for n in range(300)) + "\n" + ",".join(["a word"] * 300) + "\n"
+    assert len(analyst.upload(content.encode(), "a.csv")["look"]["texts"]) == 300
+    assert len(asked) < 100
+    monkeypatch.setattr(looking, "MOST_COLUMNS", 299)
+    found = analyst.upload(content.encode(), "a.csv")
+    assert (found["stage"], found["error"]) == (
+        "failed",
+        "a.csv has 300 columns; expected at most 299, or another separator",
+    )
+
+
+def test_a_file_that_unpacks_to_too_much(connect: Connect, work: Path) -> None:
+    analyst = Analyst(connect(limits=Limits(max_upload=5_000)))
+    fits, large = (b"text,note\n" + b"w0_1 w0_2,\n" * rows for rows in (4_000, 6_000))
+    assert analyst.upload(gzip.compress(fits), "a.csv.gz")["look"]["rows"] == 4_000
+    found = analyst.upload(gzip.compress(large), "a.csv.gz")
+    assert (found["stage"], found["of"]) == ("failed", "reading")
+    assert "a.csv.gz unpacks to more than 50.0 kB; expected at most 10 times" in found["error"]
+    analyst.tell("classify", {"text": "text"}, 409)
+
+
+def test_few_results_are_kept(analyst: Analyst, work: Path) -> None:
+    analyst.upload()
+    analyst.classify()
+    made = [analyst.tell("download", {"format": kind})["path"] for kind in ("csv", "tsv", "csv", "jsonl", "csv")]
+    left = {path.name for path in (work / analyst.id).glob("result-*")}
+    assert left == {path.rpartition("/")[2] for path in made[-3:]}
+    assert analyst.client.get(made[0]).status_code == 404
+
+
 def test_wrong_requests(analyst: Analyst, client: TestClient) -> None:
     for name in ("x" * 22, "x", "A" * 21 + "%2f", "%2e%2e%2f" + "x" * 22):
         for path in ("", "/rows", "/rows/1"):
@@ -375,6 +467,38 @@ def test_wrong_requests(analyst: Analyst, client: TestClient) -> None:
     analyst.tell("download", {"format": "exe"}, 422)
     for name in ("result-00000000.csv", "upload.json", "..%2fupload.json"):
         assert client.get(f"/files/{analyst.id}/download/{name}").status_code == 404
+
+
+def test_slow_downloads_leave_room_for_other_requests(analyst: Analyst, monkeypatch: pytest.MonkeyPatch) -> None:
+    analyst.upload()
+    analyst.classify()
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(*given: Any) -> Path:
+        begun.set()
+        assert may_end.wait(30)
+        return download.write_result(*given)
+
+    monkeypatch.setattr(routes, "write_result", slow)
+    path, statuses = f"/files/{analyst.id}/download", []
+
+    def ask_for_one() -> None:
+        statuses.append(analyst.client.post(path, json={"format": "csv"}).status_code)
+
+    threads = [threading.Thread(target=ask_for_one) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(30)
+    for _ in range(600):
+        if len(statuses) == 2:
+            break
+        time.sleep(0.05)
+    assert statuses == [503, 503]  # one is written, one waits
+    may_end.set()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(statuses) == [200, 200, 503, 503]
+    assert analyst.download("csv")
 
 
 def test_names_are_shown_and_lead_nowhere(analyst: Analyst, work: Path) -> None:
@@ -429,6 +553,18 @@ def test_a_client_that_hangs_up_half_way_leaves_nothing(app: Guard, work: Path) 
     assert list(work.iterdir()) == []
     assert app.uploading == 0
     assert 'tfcr_requests_total{path="/files",status="499"} 1' in app.metrics.text({}, 0)
+
+
+def test_a_file_whose_answer_cannot_arrive_is_deleted(app: Guard, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert post(app, [part(CSV), HUNG_UP])[0] == 0  # all of it has arrived
+    assert list(work.iterdir()) == []
+    assert 'tfcr_requests_total{path="/files",status="499"} 1' in app.metrics.text({}, 0)
+    monkeypatch.setattr(jobs.Jobs, "read", full)
+    assert post(app, [part(CSV)])[0] == 500
+    assert list(work.iterdir()) == []
+    monkeypatch.undo()
+    assert post(app, [part(CSV)])[0] == 200
+    assert len(list(work.iterdir())) == 1
 
 
 def test_a_file_that_is_too_slow_or_too_large_leaves_nothing(app: Guard, work: Path) -> None:
@@ -616,6 +752,39 @@ def test_a_file_deleted_while_it_is_classified(analyst: Analyst, work: Path, mon
     assert [path.name for path in work.iterdir()] == [analyst.id]
 
 
+def test_the_thread_outlives_a_panic(analyst: Analyst, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Panic(BaseException):
+        """As that of polars: no Exception."""
+
+    def panic(*_: Any) -> Any:
+        raise Panic
+
+    monkeypatch.setattr(jobs, "look", panic)
+    failed = analyst.upload()
+    assert (failed["stage"], failed["of"]) == ("failed", "reading")
+    assert "an error of the server" in failed["error"]
+
+    def damage(upload: folders.Upload, *_: Any) -> Any:
+        (upload.folder / "state.json").write_text("{")
+        raise Panic
+
+    monkeypatch.setattr(jobs, "look", damage)
+    analyst.client.post("/files", content=CSV, headers=FILE)
+    monkeypatch.undo()
+    assert analyst.upload()["stage"] == "ready"
+
+
+def test_a_thread_that_has_died_is_replaced(analyst: Analyst, folder: Path, work: Path) -> None:
+    analyst.upload()
+    ours = jobs.Jobs(Models({"tickets": folder}), 10_000)
+    ours._thread = threading.Thread(target=bool)
+    ours._thread.start()
+    ours._thread.join()
+    ours.read(folders.Uploads(work, 30).get(analyst.id), {})
+    assert analyst.until("ready")["look"]["rows"] == 5
+    ours.close()
+
+
 # forgetting ----------------------------------------------------------------------------------------------------------
 
 
@@ -638,6 +807,22 @@ def test_old_files_are_deleted_and_not_too_many_kept(
     monkeypatch.setattr(folders, "MOST_KEPT", 1)
     refused = analyst.client.post("/files", content=CSV, headers=FILE)
     assert (refused.status_code, "files already" in refused.json()["error"]) == (507, True)
+
+
+def test_a_file_that_nobody_began_to_read_is_soon_deleted(
+    analyst: Analyst, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyst.upload()
+    read = analyst.id
+    analyst.upload()
+    unread, now = analyst.id, time.time()
+    (work / unread / "state.json").write_text('{"stage": "received"}')  # as a kill before reading leaves it
+    uploads = folders.Uploads(work, 30)
+    uploads.make_room()
+    assert (work / unread).exists()
+    monkeypatch.setattr("tfcr.serving.files.folder.time.time", lambda: now + 3_700)
+    uploads.make_room()
+    assert [path.name for path in work.iterdir()] == [read]
 
 
 def test_what_a_killed_upload_left_is_deleted(analyst: Analyst, work: Path) -> None:

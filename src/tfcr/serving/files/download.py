@@ -24,6 +24,8 @@ FORMATS = ("csv", "tsv", "xlsx", "jsonl")
 """Rows of WRITERS that can be downloaded."""
 STALE = 600
 """Seconds after which a result is deleted when the next one is written."""
+MOST_RESULTS = 3
+"""Results of an upload that are kept, whatever their format: pages fetch one as soon as it is written."""
 KEPT = ("text", "label", "given", "agrees")
 """Columns of a part that are not written: the table has them already, or they are written otherwise."""
 
@@ -38,11 +40,20 @@ def write_result(upload: Upload, state: State, rows: Rows, format_name: str) -> 
             _write(path, upload, state, rows)
     except DataError as error:
         raise RequestError(422, str(error), "another format: JSON lines hold anything") from error
-    for other in upload.folder.glob("result-*.*"):
-        with suppress(OSError):
-            if time.time() - other.stat().st_mtime > STALE:  # another tab may be about to fetch a younger one
-                other.unlink()
+    _drop_results(upload)
     return path
+
+
+def _drop_results(upload: Upload) -> None:
+    """Delete results but the newest few: another tab may be about to fetch one of these."""
+    found: list[tuple[float, Path]] = []
+    for path in upload.folder.glob("result-*.*"):
+        with suppress(OSError):
+            found.append((path.stat().st_mtime, path))
+    for at, (written, path) in enumerate(sorted(found, reverse=True)):
+        if at >= MOST_RESULTS or time.time() - written > STALE:
+            with suppress(OSError):
+                path.unlink()
 
 
 def _write(path: Path, upload: Upload, state: State, rows: Rows) -> None:

@@ -28,6 +28,8 @@ FORMATS = ("csv", "tsv", "jsonl", "xlsx", "parquet", "lines", "fasttext")
 RUNNING = ("reading", "classifying")
 """Stages in which a worker has the lock."""
 DAY = 86_400
+UNREAD = 3_600
+"""Seconds after which a file is deleted that nobody began to read: the server was killed, and nobody knows its name."""
 ATTEMPTS, PAUSE = 100, 0.01
 """How often, and after how many seconds, a lock is tried that another worker only looks at."""
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -166,6 +168,13 @@ class Upload:
             found.close()
         return found is None
 
+    def is_unread(self) -> bool:
+        """Return whether nobody has begun to read it."""
+        try:
+            return bool(self._read_state()["stage"] == "received")
+        except (RequestError, OSError, ValueError, KeyError):  # damaged: it is deleted when its days are over
+            return False
+
     def last_change(self) -> float:
         """Return when anything of it was last changed, in seconds since 1970."""
         times = [self.received]
@@ -220,7 +229,7 @@ class Uploads:
         return _upload(folder)
 
     def make_room(self) -> None:
-        """Delete uploads that have not been changed for some days; raise RequestError if too many are left."""
+        """Delete uploads not changed for some days, and those never read; raise RequestError if too many are left."""
         kept = 0
         with disk_errors():
             remove_stale(self.work)
@@ -228,7 +237,8 @@ class Uploads:
         for folder in folders:
             with suppress(RequestError, OSError, ValueError, KeyError):
                 upload = _upload(folder)
-                if time.time() - upload.last_change() > self.keep_days * DAY and not upload._is_locked():
+                kept_for = UNREAD if upload.is_unread() else self.keep_days * DAY
+                if time.time() - upload.last_change() > kept_for and not upload._is_locked():
                     self.delete(upload)
                     continue
             kept += 1

@@ -24,6 +24,7 @@ from tfcr.errors import TfcrError, in_one_line
 from tfcr.predict_table import OUTPUT_SEPARATOR, Extras, added_columns, may_be_unsure, predict_frame
 from tfcr.serving.files.folder import State, Upload, is_full
 from tfcr.serving.files.looking import Look, look, tables
+from tfcr.serving.files.rows import Corrections
 from tfcr.serving.models import Models, ServedModel
 from tfcr.serving.problems import RequestError, one_of
 from tfcr.system.files import written_beside
@@ -51,11 +52,12 @@ class Task(NamedTuple):
 class Jobs:
     """The background thread of one worker."""
 
-    def __init__(self, models: Models) -> None:
-        self.models = models
+    def __init__(self, models: Models, max_upload: int) -> None:
+        self.models, self.max_upload = models, max_upload
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
 
     def read(self, upload: Upload, said: Mapping[str, str]) -> None:
         """Begin to look at an upload, in the way that a person says; what was classified before is forgotten."""
@@ -82,6 +84,7 @@ class Jobs:
                 raise RequestError(409, "the file has not been read yet", "to read it first")
             _check_columns(upload.read("look.json"), text, label)
             job = _job(served, text, label)
+            _check_corrections(upload, several=job["several"])
             old = before.get("job", {})
             begun: State = {"parts": [], "attempt": secrets.token_hex(4)}
             if all(old.get(name) == value for name, value in job.items()):
@@ -99,9 +102,10 @@ class Jobs:
         except BaseException:
             lock.close()
             raise
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="files", daemon=True)
-            self._thread.start()
+        with self._starting:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="files", daemon=True)
+                self._thread.start()
         self._tasks.put(Task(upload, lock, work))
 
     def close(self) -> None:
@@ -122,10 +126,10 @@ class Jobs:
         """Work; what goes wrong is said in the state. A full disk cannot hold that: then it is stopped."""
         try:
             task.work(task.upload)
-        except Exception as error:  # the thread must go on
+        except BaseException as error:  # the thread must go on, also if polars panics: that is no Exception
             if isinstance(error, OSError) and not task.upload.folder.exists():
                 return  # deleted meanwhile
-            with suppress(OSError, TfcrError):
+            with suppress(Exception):  # a damaged state, for instance
                 state = task.upload.state()
                 task.upload.write_state({**state, "stage": "failed", "of": state["stage"], "error": _said(error)})
 
@@ -141,7 +145,7 @@ class Jobs:
         served = list(self.models.current.values())
         classes = {key for one in served for key in one.keys}
         trained_on = served[0].model.training.get("columns") or ()
-        found = look(upload, state["said"], trained_on, classes, tell)
+        found = look(upload, state["said"], trained_on, classes, tell, self.max_upload)
         upload.write("look.json", found)
         upload.write_state({"stage": "ready", "said": state["said"]})
 
@@ -164,7 +168,7 @@ class Jobs:
         upload.write_state({**state, "stage": "done", "parts": parts, "done": sum(parts)})
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     if isinstance(error, RequestError):
         return f"{error.error}; expected {error.expected}"
     if isinstance(error, TfcrError):
@@ -181,6 +185,19 @@ def _check_columns(found: Look, text: str, label: str | None) -> None:
             raise RequestError(422, f"found no column {column[:80]!r} for the {what}", one_of(found["columns"]))
     if text == label:
         raise RequestError(422, f"found {text[:80]!r} for both text and labels", "two different columns")
+
+
+def _check_corrections(upload: Upload, *, several: bool) -> None:
+    """Raise RequestError if rows have been corrected to labels of a kind that the model does not give."""
+    found = Corrections()
+    found.read_on(upload)
+    if any(isinstance(label, list) != several for label in found.labels.values()):
+        kinds = ("several labels", "one label") if several else ("one label", "several labels")
+        raise RequestError(
+            409,
+            f"this model gives a text {kinds[0]}, and rows of this file have been corrected to {kinds[1]}",
+            "a model of that kind, or to upload the file once more",
+        )
 
 
 def _job(served: ServedModel, text: str, label: str | None) -> dict[str, Any]:

@@ -10,11 +10,17 @@ from tfcr.data.options import ReadOptions, Table
 from tfcr.data.readers import table_pieces
 from tfcr.errors import DataError
 from tfcr.serving.files.folder import FORMATS, Upload
+from tfcr.system.limits import in_words
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_CHARACTERS = 8, 50, 200
 """What a preview holds."""
 LOOKED_AT = 200
 """Rows by which columns are guessed."""
+MOST_COLUMNS = 16_384
+"""As many as a workbook may have; a table of more is one that was read in a wrong way."""
+
+UNPACKED = 10
+"""How many times the largest upload (--max-upload) a file may unpack to."""
 
 READING: dict[str, tuple[str, ...]] = {
     "format": FORMATS,
@@ -54,6 +60,7 @@ def look(
     trained_on: Sequence[str],
     classes: Collection[str],
     tell: Callable[[int], object],
+    max_upload: int,
 ) -> Look:
     """Read a whole file, and return what a person needs to know to have it classified.
 
@@ -67,16 +74,25 @@ def look(
         Of all models: a column that holds only these may be one of labels.
     tell
         Called with the number of rows so far.
+    max_upload
+        Bytes of the largest upload.
 
     Raises
     ------
     DataError
-        If it cannot be read, or no column holds text.
+        If it cannot be read, unpacks to too much, or no column holds text.
     """
     found: Look | None = None
-    rows = 0
+    rows, unpacked, most = 0, 0, UNPACKED * max_upload
     for table in tables(upload, said):
+        unpacked += size_as_text(table.frame)
+        if unpacked > most:
+            raise DataError(
+                f"{upload.name} unpacks to more than {in_words(most)}; expected at most {UNPACKED} times as much as a "
+                "file may have: split it, or start the server with a larger --max-upload"
+            )
         if found is None:
+            _check_width(upload, table)
             found = _beginning(table, trained_on, classes)
         rows += table.frame.height
         tell(rows)
@@ -87,13 +103,30 @@ def look(
     return {**found, "rows": rows}
 
 
+def size_as_text(frame: pl.DataFrame) -> int:
+    """Return about how many bytes a table has that is written with separators.
+
+    >>> size_as_text(pl.DataFrame({"text": ["ab", None], "n": [1, 2]}))
+    22
+    """
+    texts = frame.select(pl.col(pl.String).str.len_bytes().cast(pl.Int64).sum())
+    others = frame.select(pl.exclude(pl.String)).estimated_size()
+    return frame.height * frame.width + int(others) + sum(size or 0 for row in texts.rows() for size in row)
+
+
+def _check_width(upload: Upload, table: Table) -> None:
+    width = table.frame.width
+    if width > MOST_COLUMNS:
+        raise DataError(f"{upload.name} has {width:,} columns; expected at most {MOST_COLUMNS:,}, or another separator")
+
+
 def _shown(columns: Sequence[str]) -> str:
     return f"Columns: {', '.join(columns[:20])}" + (", …" if len(columns) > 20 else "")
 
 
 def _beginning(table: Table, trained_on: Sequence[str], classes: Collection[str]) -> Look:
     frame = table.frame.head(LOOKED_AT)
-    cells = {name: _as_text(frame[name]) for name in frame.columns}
+    cells = {column.name: _as_text(column) for column in frame.iter_columns()}
     texts = [name for name, column in cells.items() if column is not None and _has_words(column)]
     text = _guess_text(frame, texts, trained_on)
     shown = list(cells)[:SHOWN_COLUMNS]
@@ -141,7 +174,8 @@ def _guess_text(frame: pl.DataFrame, texts: Sequence[str], trained_on: Sequence[
     """
     if len(trained_on) == 1 and trained_on[0] in texts:
         return trained_on[0]
-    flat = [name for name in texts if not frame.schema[name].is_nested()]
+    schema = frame.schema  # once: it is made anew each time, from all columns
+    flat = [name for name in texts if not schema[name].is_nested()]
     if not flat:
         return texts[0] if texts else None
     chosen = frame.select(flat)
@@ -156,12 +190,13 @@ def _guess_label(
     cells: Mapping[str, Sequence[str | None] | None], text: str | None, classes: Collection[str]
 ) -> str | None:
     """Return the only other column that holds nothing but classes of a model."""
+    known = set(classes)
     found = [
         name
         for name, column in cells.items()
         if name != text
         and column is not None
         and (given := {cell.strip() for cell in column if cell})
-        and given <= set(classes)
+        and given <= known
     ]
     return found[0] if len(found) == 1 else None

@@ -2,8 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
@@ -18,13 +18,15 @@ from tfcr.serving.files.folder import DAY, State, Upload, Uploads, described, di
 from tfcr.serving.files.jobs import Jobs
 from tfcr.serving.files.rows import ORDERS, SHOWN, Held, Rows, check_correction
 from tfcr.serving.files.rows import Query as RowQuery
-from tfcr.serving.problems import RequestError, one_of, to_json
+from tfcr.serving.problems import RETRY, RequestError, one_of, to_json
 from tfcr.serving.service import Service, check_query
 
 MOST_AT_ONCE = 1_000
 """Corrections of one request."""
 MOST_COLUMN = 100_000
 """Characters of a column's name."""
+MOST_WRITING = 2
+"""Results that each worker writes, or that wait for it: others would fill the queue of all requests."""
 MEDIA = {
     "csv": "text/csv",
     "tsv": "text/tab-separated-values",
@@ -104,9 +106,22 @@ class Files:
 
     def __init__(self, service: Service, uploads: Uploads) -> None:
         self.service, self.uploads = service, uploads
-        self.jobs = Jobs(service.models)
+        self.jobs = Jobs(service.models, service.settings.limits.max_upload)
         self.held = Held()
         self.slow = asyncio.Semaphore(1)
+        self.writing = 0
+
+    @asynccontextmanager
+    async def turn_to_write(self) -> AsyncIterator[None]:
+        """Let one result at a time be written, and one more wait."""
+        if self.writing >= MOST_WRITING:
+            raise RequestError(503, "other results are being written", "to try again later", RETRY)
+        self.writing += 1
+        try:
+            async with self.slow:
+                yield
+        finally:
+            self.writing -= 1
 
     def status(self, upload: Upload) -> dict[str, Any]:
         """Return all that a page shows of an upload, but for its rows."""
@@ -190,10 +205,18 @@ def add_routes(app: FastAPI, service: Service) -> None:
     async def upload(request: Request, name: Annotated[str, Query(max_length=1_000)] = "") -> Response:
         """Take a file, and begin to look at it."""
         check_query(request, "name")
-        parts = request.scope["tfcr.upload"].parts()
-        found = await uploads.receive(name, parts, asyncio.to_thread)  # scoring does not hold it up
-        await service.work.run(files.jobs.read, found, {})
-        return await answer(lambda: files.status(found))
+        sent = request.scope["tfcr.upload"]
+        found = await uploads.receive(name, sent.parts(), asyncio.to_thread)  # scoring does not hold it up
+        try:
+            await service.work.run(files.jobs.read, found, {})
+            told = await answer(lambda: files.status(found))
+            if await request.is_disconnected():
+                sent.give_up()
+        except BaseException:  # nobody will ever know its name
+            with suppress(RequestError, OSError):
+                uploads.delete(found)
+            raise
+        return told
 
     @app.get("/files/{file}", include_in_schema=False)
     async def status(file: str) -> Response:
@@ -288,7 +311,7 @@ def _add_row_routes(app: FastAPI, files: Files, answer: Callable[[Callable[[], A
     @app.post("/files/{file}/download", include_in_schema=False)
     async def write(file: str, request: Request) -> Response:
         """Write the result in a format; a large workbook takes longer than other answers may."""
-        async with files.slow:
+        async with files.turn_to_write():
             made = await asyncio.to_thread(lambda: files.write(uploads.get(file), request.scope["tfcr.body"]))
         return Response(to_json(made), media_type="application/json")
 

@@ -39,7 +39,9 @@ class Corrections:
     labels: dict[int, Label] = field(default_factory=dict)
 
     def read_on(self, upload: Upload) -> None:
-        """Take up what was added to the journal since."""
+        """Take up what was added to the journal since; all of it if it is no longer the journal that was read."""
+        if not upload.journal.knows(self.version):
+            self.version, self.labels = 0, {}
         records, self.version = upload.journal.since(self.version)
         for row, label in _decided(records):
             if label is None:
