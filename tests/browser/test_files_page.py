@@ -271,6 +271,56 @@ def test_screens_and_accessibility(visit: Visit) -> None:
         page.context.close()
 
 
+def held(page: Any, pattern: str) -> Callable[[], Any]:
+    """Hold back the requests of a pattern; return what waits for the next one, which a test lets go on when it likes."""
+    routes: list[Any] = []
+
+    def hold(route: Any) -> None:
+        routes.append(route)
+
+    page.route(pattern, hold)
+
+    def next_one() -> Any:
+        while not routes:
+            page.wait_for_timeout(10)
+        return routes.pop(0)
+
+    return next_one
+
+
+def selected(page: Any) -> str:
+    found: str = page.locator("#rows tr[aria-selected=true]").get_attribute("data-row")
+    return found
+
+
+def test_keys_and_answers_that_come_while_rows_are_loaded(visit: Visit) -> None:
+    page = classified(visit())
+    next_rows = held(page, "**/rows?*")
+    page.locator("#rows tr[data-row='49']").click(position={"x": 3, "y": 3})
+    for _ in range(4):
+        page.keyboard.press("2")  # the last two are for rows that have not come yet
+    waiting = next_rows()
+    page.locator("#said", has_text="this key was not taken").wait_for()
+    assert selected(page) == "50"
+    waiting.continue_()
+    page.locator("#rows tr[data-row='51']").wait_for()
+    assert selected(page) == "51"
+    page.keyboard.press("3")
+    saved(page, 51, "network")
+    # an answer that comes late is not shown in place of a newer one
+    page.get_by_label("Show").select_option("not changed by me")
+    late = next_rows()
+    page.get_by_label("Show").select_option("changed by me")
+    next_rows().continue_()
+    page.locator("#range", has_text="Rows 1 to 3 of 3").wait_for()
+    with page.expect_response("**/rows?*") as answer:
+        late.continue_()
+    assert answer.value.json()["total"] == 117
+    page.wait_for_timeout(100)
+    assert cells(page, "row") == ["49", "50", "51"]
+    assert [label.partition(" instead")[0] for label in cells(page, "label")] == ["hardware", "hardware", "network"]
+
+
 def test_corrections_wait_for_a_server_that_was_killed(browser: Any, model: Path, tmp_path: Path) -> None:
     page = browser.new_page()  # a server that is gone makes console messages
     with serving(model, "--work", tmp_path) as server:

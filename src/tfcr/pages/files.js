@@ -18,6 +18,7 @@
   let page = { rows: [], total: 0, start: 0, version: 0, counts: null };
   let active = 0; // the row of the page that has the focus
   let wanted = null; // the number of the row to come back to after a reload
+  let loading = null; // the load of rows whose answer is awaited; an answer to an earlier one is dropped
   let looking = 0; // the timer of the next look
   let pace = null; // when and at which row the work was first seen
   let upload = null;
@@ -133,7 +134,7 @@
 
   function close() {
     clearTimeout(looking);
-    file = pace = null;
+    file = pace = loading = null;
     page = { rows: [], total: 0, start: 0, version: 0, counts: null };
     active = 0;
     Object.assign(query, { show: "all", label: "", below: "", order: "file", start: 0 });
@@ -238,7 +239,7 @@
 
   const classify = (text, label, model) => {
     page.rows = [];
-    pace = null;
+    pace = loading = null;
     return begin("/classify", { text, label: label || null, model });
   };
   at("start").addEventListener("click", () => classify(at("text").value, at("given").value, at("model").value));
@@ -248,7 +249,7 @@
   });
   at("read").addEventListener("click", () => {
     const fields = [...document.querySelectorAll("[data-said]")].filter((field) => field.value.trim());
-    file.look = null;
+    file.look = loading = null;
     at("results").hidden = true;
     begin("/read", Object.fromEntries(fields.map((field) => [field.dataset.said, field.value.trim()])));
   });
@@ -272,19 +273,26 @@
   const several = () => file.job.several;
   const now = (row) => row.corrected ?? row.label;
 
-  async function load(focus = false) {
-    const id = file.id, asked = Object.entries(query).filter(([, value]) => value !== "" && value !== 0);
+  // Ask for rows, and take them over with the row that is active: the one at a place, or else the same as before. Until
+  // then the page stays as it is. What is not said is as in the load that this one replaces.
+  async function load(focus = loading?.focus ?? false, place = loading?.place ?? null) {
+    const mine = { focus, place }, asked = Object.entries(query).filter(([, value]) => value !== "" && value !== 0);
+    loading = mine;
     try {
       const found = await ask(of(`/rows?${new URLSearchParams(asked)}`));
-      if (file?.id !== id) return;
+      if (loading !== mine) return;
+      const same = wanted ?? page.rows[active]?.row, i = place ?? found.rows.findIndex((row) => row.row === same);
       page = found;
-      const place = page.rows.findIndex((row) => row.row === wanted);
-      active = Math.max(0, place >= 0 ? place : Math.min(active, page.rows.length - 1));
+      active = Math.max(0, Math.min(i >= 0 ? i : active, page.rows.length - 1));
       wanted = null;
       at("results").hidden = false;
       showRows();
       if (focus) focusRow();
-    } catch (error) { problem(error); }
+    } catch (error) {
+      if (loading === mine) problem(error);
+    } finally {
+      if (loading === mine) loading = null;
+    }
   }
 
   function showRows() {
@@ -367,8 +375,7 @@
 
   function turn(start, place) {
     query.start = Math.max(0, start);
-    active = place;
-    return load(true);
+    return load(true, place);
   }
 
   at("earlier").addEventListener("click", () => turn(page.start - PAGE, 0));
@@ -376,8 +383,8 @@
   for (const [id, name] of Object.entries({ show: "show", class: "label", below: "below", order: "order" })) {
     at(id).addEventListener("change", () => {
       query[name] = at(id).value;
-      query.start = active = 0;
-      load();
+      query.start = 0;
+      load(false, 0);
     });
   }
   document.addEventListener("visibilitychange", () => { // another tab may have changed rows meanwhile
@@ -487,7 +494,8 @@
     const command = isUndo ? undo : CLASS_KEYS.includes(key) ? name !== undefined && (() => choose(name)) : COMMANDS[key];
     if (!command) return;
     event.preventDefault();
-    command();
+    if (loading) say("The rows are being loaded: this key was not taken."); // it was meant for a row that is not there yet
+    else command();
   });
 
   at("rows").addEventListener("click", (event) => {
