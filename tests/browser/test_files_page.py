@@ -339,3 +339,55 @@ def test_corrections_wait_for_a_server_that_was_killed(browser: Any, model: Path
         page.locator("#rows tr").first.wait_for()
         assert cells(page, "label")[0].startswith("network instead of")
     page.close()
+
+
+LEAVING = """() => {
+    const event = new Event("beforeunload", {cancelable: true});
+    window.dispatchEvent(event);
+    return event.defaultPrevented;
+}"""
+
+
+def answer(status: int, error: str = "") -> dict[str, Any]:
+    body = json.dumps({"error": error, "expected": "another"}) if error else "<html>Bad Gateway</html>"
+    return {"status": status, "body": body}
+
+
+def test_corrections_are_kept_whatever_a_proxy_or_a_full_disk_answers(browser: Any, server: Running) -> None:
+    page = browser.new_context().new_page()  # refused requests make console messages
+    page.goto(f"{server.address}/classify")
+    classified(page, "tickets.csv")
+    next_one = held(page, "**/corrections")
+    page.locator("#rows tr").first.focus()
+    for key in "333":
+        page.keyboard.press(key)
+    assert page.evaluate(LEAVING)
+    problem = page.locator("#problem")
+    for given in (
+        answer(502),
+        answer(500, "oops"),
+        answer(507, "the disk is full"),
+        answer(200),
+        answer(401, "token"),
+        answer(404),
+    ):
+        next_one().fulfill(**given)
+        says = json.loads(given["body"])["error"] if given["body"][0] == "{" else f"the answer was {given['status']}"
+        problem.filter(has_text=f"Your last 3 corrections are not saved yet: {says}").wait_for()
+    next_one().continue_()
+    saved(page, 1, "network")
+    assert problem.text_content() == ""
+    # of what the server refuses, that row alone is given up, and named until it is corrected
+    next_one().fulfill(**answer(422, "found <i>nothing"))
+    next_one().continue_()
+    saved(page, 3, "network")
+    assert problem.text_content() == "Row 2 of tickets.csv was not saved: found <i>nothing; expected another."
+    assert not page.evaluate(LEAVING)
+    page.locator("#rows tr[data-row='2'] .notes", has_not_text="saving").wait_for()
+    assert [note.partition(",")[0] for note in cells(page, "notes")[:3]] == ["changed by me", "", "changed by me"]
+    page.locator("#rows tr[data-row='2']").click(position={"x": 3, "y": 3})
+    page.keyboard.press("3")
+    next_one().continue_()
+    saved(page, 2, "network")
+    assert problem.text_content() == ""
+    page.context.close()

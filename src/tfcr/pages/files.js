@@ -10,6 +10,7 @@
   const PAGE = 50;
   const CLASS_KEYS = "1234567890abcdfghilmoqrstvwyz"; // the others are commands
   const SHOWN_CHOICES = 12;
+  const NOT_THE_CORRECTION = [401, 403, 408, 425, 429]; // who asks, or when, is refused: the same may be taken later
   const RUNNING = ["received", "reading", "classifying"];
 
   const { at, element } = tfcrView;
@@ -22,13 +23,17 @@
   let looking = 0; // the timer of the next look
   let pace = null; // when and at which row the work was first seen
   let upload = null;
+  const refused = new Map(); // corrections that the server did not take, and why: said until the row is corrected or a file is opened
 
   const number = (value) => value.toLocaleString("en");
   const percent = (value) => (value === null ? "" : `${(100 * value).toFixed(1)}%`);
   const asList = (label) => (Array.isArray(label) ? label : label === null ? [] : [label]);
   const inWords = (label) => (Array.isArray(label) && !label.length ? "no label" : asList(label).join(", "));
   const say = (text) => { if (at("said").textContent !== text) at("said").textContent = text; };
-  const complain = (text) => { at("problem").textContent = text; };
+  const complain = (text) => {
+    const all = [...refused.values()], more = all.length > 3 ? [`${number(all.length - 3)} more rows were not saved.`] : [];
+    at("problem").textContent = [...all.slice(0, 3), ...more, text].filter(Boolean).join(" ");
+  };
 
   // asking ----------------------------------------------------------------------------------------------------------
 
@@ -39,10 +44,12 @@
     return read(answer.status, await answer.text());
   }
 
+  // Return an answer of the server; an error says whether it is one of the server's own, as a proxy may answer too.
   function read(status, text) {
     let found = null;
     try { found = JSON.parse(text); } catch { /* no answer of ours */ }
-    if (status !== 200) throw Object.assign(new Error(found ? `${found.error}; expected ${found.expected}` : `the answer was ${status}`), { status });
+    const isOurs = typeof found?.error === "string";
+    if (status !== 200 || !found) throw Object.assign(new Error(isOurs ? `${found.error}; expected ${found.expected}` : `the answer was ${status}, and not of this server`), { status, isOurs });
     return found;
   }
   const of = (path = "") => `/files/${file.id}${path}`;
@@ -135,6 +142,7 @@
   function close() {
     clearTimeout(looking);
     file = pace = loading = null;
+    refused.clear();
     page = { rows: [], total: 0, start: 0, version: 0, counts: null };
     active = 0;
     Object.assign(query, { show: "all", label: "", below: "", order: "file", start: 0 });
@@ -283,6 +291,10 @@
       if (loading !== mine) return;
       const same = wanted ?? page.rows[active]?.row, i = place ?? found.rows.findIndex((row) => row.row === same);
       page = found;
+      for (const { id, correction } of unsent) {
+        const row = id === file.id && page.rows.find((one) => one.row === correction.row);
+        if (row) Object.assign(row, { corrected: correction.label, saving: true });
+      }
       active = Math.max(0, Math.min(i >= 0 ? i : active, page.rows.length - 1));
       wanted = null;
       at("results").hidden = false;
@@ -412,37 +424,44 @@
       Object.assign(page.rows[i], { corrected: correction.label, saving: true });
       redraw(i);
     }
-    unsent.push({ id: file.id, correction, undo });
+    unsent.push({ id: file.id, name: file.name, correction, undo });
     at("undo").disabled = !undoable().length;
     sendAll();
   }
 
+  // Only what the server itself refuses is given up, one correction at a time; all else is sent again until it is saved.
   async function sendAll() {
     if (isSending) return;
     isSending = true;
     while (unsent.length) {
-      const { id, correction, undo } = unsent[0];
+      const { id, name, correction, undo } = unsent[0];
+      let found;
       try {
-        const found = await ask(`/files/${id}/corrections`, "POST", { corrections: [correction], undo, version: page.version });
-        unsent.shift();
-        if (file?.id === id) take(found, correction);
+        found = await ask(`/files/${id}/corrections`, "POST", { corrections: [correction], undo, version: page.version });
       } catch (error) {
-        if (error.status && error.status !== 503) {
-          unsent.length = 0;
-          problem(error);
-          if (file) load();
+        if (error.isOurs && error.status < 500 && !NOT_THE_CORRECTION.includes(error.status)) {
+          unsent.shift();
+          refused.set(`${id} ${correction.row}`, `Row ${number(correction.row)} of ${name} was not saved: ${error.message}.`);
+          complain("");
+          if (file?.id === id) load();
         } else {
-          complain(`The server does not answer: ${unsent.length === 1 ? "your last correction is" : `your last ${unsent.length} corrections are`} not saved yet. This page tries again until it does.`);
+          const which = unsent.length === 1 ? "Your last correction is" : `Your last ${number(unsent.length)} corrections are`;
+          complain(`${which} not saved yet: ${error.status ? error.message : "the server does not answer"}. This page tries again; leave it open.`);
           await new Promise((resolve) => { setTimeout(resolve, RETRY); });
         }
+        continue;
       }
+      unsent.shift();
+      refused.delete(`${id} ${correction.row}`);
+      complain("");
+      if (file?.id === id) take(found, correction);
     }
     isSending = false;
   }
+  window.addEventListener("beforeunload", (event) => { if (unsent.length) event.preventDefault(); });
 
   // Take over what has changed since the version that this page had seen, in this tab or in another.
   function take(found, correction) {
-    complain("");
     page.version = found.version;
     page.counts.changed = found.changed;
     const waits = new Set(unsent.map((one) => one.correction.row));
