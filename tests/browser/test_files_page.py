@@ -272,7 +272,7 @@ def test_screens_and_accessibility(visit: Visit) -> None:
 
 
 def held(page: Any, pattern: str) -> Callable[[], Any]:
-    """Hold back the requests of a pattern; return what waits for the next one, which a test lets go on when it likes."""
+    """Hold back the requests of a pattern; return what waits for the next one, to be let go on later."""
     routes: list[Any] = []
 
     def hold(route: Any) -> None:
@@ -319,6 +319,32 @@ def test_keys_and_answers_that_come_while_rows_are_loaded(visit: Visit) -> None:
     page.wait_for_timeout(100)
     assert cells(page, "row") == ["49", "50", "51"]
     assert [label.partition(" instead")[0] for label in cells(page, "label")] == ["hardware", "hardware", "network"]
+
+
+def test_no_row_is_skipped_when_corrected_ones_leave_the_filter(visit: Visit) -> None:
+    page = classified(visit())
+    page.get_by_label("Show").select_option("not changed by me")
+    page.wait_for_url("**show=unchanged**")
+    page.locator("#rows tr").first.focus()
+    page.keyboard.press("ArrowDown")  # row 1 is left as it is
+    for _ in range(2, 51):
+        page.keyboard.press("2")
+    page.locator("#rows tr[data-row='51']").wait_for()
+    saved(page, 50, "hardware")
+    assert cells(page, "row") == [str(n) for n in range(51, 101)]
+    assert selected(page) == "51"
+    page.reload()
+    page.locator("#range", has_text="Rows 2 to 51 of 71").wait_for()
+    assert cells(page, "row") == [str(n) for n in range(51, 101)]
+    page.locator("#rows tr").first.focus()
+    page.keyboard.press("ArrowUp")
+    page.locator("#range", has_text="Rows 1 to 1 of 71").wait_for()
+    assert selected(page) == "1"
+    page.get_by_role("button", name="Later rows").click()
+    page.locator("#rows tr[data-row='51']").wait_for()
+    page.get_by_role("button", name="Later rows").click()
+    page.locator("#range", has_text="Rows 52 to 71 of 71").wait_for()
+    assert page.locator("#later").is_disabled()
 
 
 def test_corrections_wait_for_a_server_that_was_killed(browser: Any, model: Path, tmp_path: Path) -> None:

@@ -7,14 +7,14 @@
 (() => {
   const POLL = 400; // milliseconds between two looks at how far the work is
   const RETRY = 1500; // milliseconds after which a server that does not answer is asked again
-  const PAGE = 50;
   const CLASS_KEYS = "1234567890abcdfghilmoqrstvwyz"; // the others are commands
   const SHOWN_CHOICES = 12;
   const NOT_THE_CORRECTION = [401, 403, 408, 425, 429]; // who asks, or when, is refused: the same may be taken later
   const RUNNING = ["received", "reading", "classifying"];
 
   const { at, element } = tfcrView;
-  const query = { show: "all", label: "", below: "", order: "file", start: 0 };
+  const FIRST_PAGE = { after: "", before: "" }; // else the row that a page begins after or ends before: corrected rows may leave a filter
+  const query = { show: "all", label: "", below: "", order: "file", ...FIRST_PAGE };
   let file = null; // what the server says of the upload that is open
   let page = { rows: [], total: 0, start: 0, version: 0, counts: null };
   let active = 0; // the row of the page that has the focus
@@ -145,7 +145,7 @@
     refused.clear();
     page = { rows: [], total: 0, start: 0, version: 0, counts: null };
     active = 0;
-    Object.assign(query, { show: "all", label: "", below: "", order: "file", start: 0 });
+    Object.assign(query, { show: "all", label: "", below: "", order: "file", ...FIRST_PAGE });
     complain("");
     wait(null, "");
     for (const id of ["chosen", "results", "end"]) at(id).hidden = true;
@@ -158,7 +158,7 @@
     close();
     const id = given.get("file");
     if (!id) return;
-    for (const name of Object.keys(query)) if (given.has(name)) query[name] = name === "start" ? Number(given.get(name)) || 0 : given.get(name);
+    for (const name of Object.keys(query)) if (given.has(name)) query[name] = name in FIRST_PAGE ? Number(given.get(name)) || "" : given.get(name);
     wanted = Number(given.get("row")) || null;
     file = { id };
     try {
@@ -284,7 +284,7 @@
   // Ask for rows, and take them over with the row that is active: the one at a place, or else the same as before. Until
   // then the page stays as it is. What is not said is as in the load that this one replaces.
   async function load(focus = loading?.focus ?? false, place = loading?.place ?? null) {
-    const mine = { focus, place }, asked = Object.entries(query).filter(([, value]) => value !== "" && value !== 0);
+    const mine = { focus, place }, asked = Object.entries(query).filter(([, value]) => value !== "");
     loading = mine;
     try {
       const found = await ask(of(`/rows?${new URLSearchParams(asked)}`));
@@ -373,8 +373,8 @@
   }
 
   function move(to) {
-    if (to < 0 && page.start > 0) return turn(page.start - PAGE, PAGE - 1);
-    if (to >= page.rows.length) return page.start + page.rows.length < page.total ? turn(page.start + PAGE, 0) : undefined;
+    if (to < 0 && page.start > 0) return earlier(Infinity);
+    if (to >= page.rows.length) return page.start + page.rows.length < page.total ? later() : undefined;
     if (to < 0) return undefined;
     const before = active;
     active = to;
@@ -385,17 +385,18 @@
     return focusRow();
   }
 
-  function turn(start, place) {
-    query.start = Math.max(0, start);
+  function turn(to, place) {
+    Object.assign(query, FIRST_PAGE, to);
     return load(true, place);
   }
+  const earlier = (place) => turn({ before: page.rows[0].row }, place);
+  const later = () => turn({ after: page.rows.at(-1).row }, 0);
 
-  at("earlier").addEventListener("click", () => turn(page.start - PAGE, 0));
-  at("later").addEventListener("click", () => turn(page.start + PAGE, 0));
+  at("earlier").addEventListener("click", () => earlier(0));
+  at("later").addEventListener("click", later);
   for (const [id, name] of Object.entries({ show: "show", class: "label", below: "below", order: "order" })) {
     at(id).addEventListener("change", () => {
-      query[name] = at(id).value;
-      query.start = 0;
+      Object.assign(query, FIRST_PAGE, { [name]: at(id).value });
       load(false, 0);
     });
   }
