@@ -14,6 +14,7 @@ import pytest
 from tests.browser.chromium import SCREENS, check_accessible
 from tests.serving.conftest import Running, serving
 from tfcr import TfcrClassifier
+from tfcr.serving.files.folder import MOST_KEPT
 
 MARKUP = "<img src=x onerror=alert(1)>"
 CLASSES = ["<b>accounts</b>", "hardware", "network"]
@@ -297,9 +298,12 @@ def test_keys_and_answers_that_come_while_rows_are_loaded(visit: Visit) -> None:
     page = classified(visit())
     next_rows = held(page, "**/rows?*")
     page.locator("#rows tr[data-row='49']").click(position={"x": 3, "y": 3})
-    for _ in range(4):
-        page.keyboard.press("2")  # the last two are for rows that have not come yet
+    for _ in range(2):
+        page.keyboard.press("2")
     waiting = next_rows()
+    saved(page, 50, "hardware")
+    for _ in range(2):
+        page.keyboard.press("3")  # for rows that have not come yet
     page.locator("#said", has_text="this key was not taken").wait_for()
     assert selected(page) == "50"
     waiting.continue_()
@@ -345,6 +349,26 @@ def test_no_row_is_skipped_when_corrected_ones_leave_the_filter(visit: Visit) ->
     page.get_by_role("button", name="Later rows").click()
     page.locator("#range", has_text="Rows 52 to 71 of 71").wait_for()
     assert page.locator("#later").is_disabled()
+
+
+def test_the_list_of_files_has_the_time_of_upload_and_as_many_as_are_kept(visit: Visit, work: Path) -> None:
+    page = visit()
+    upload(page, "tickets.csv", csv_file())
+    page.get_by_text("Choose the columns, and classify.").wait_for()
+    file = page.evaluate("() => new URLSearchParams(location.hash.slice(1)).get('file')")
+    facts = json.loads((work / file / "upload.json").read_text())
+    (work / file / "upload.json").write_text(json.dumps({**facts, "received": 1_700_000_000.5}))
+    others = [{"id": f"{n:032x}", "name": f"{n}.csv", "when": "2023-01-01 00:00"} for n in range(MOST_KEPT)]
+    page.evaluate("(known) => localStorage.setItem('tfcr-files', JSON.stringify(known))", others)
+    page.reload()
+    page.get_by_text("Choose the columns, and classify.").wait_for()
+    page.locator("#files li", has_text="tickets.csv").wait_for()
+    assert page.locator("#files li").first.text_content() == "tickets.csv uploaded 2023-11-14 22:13"
+    assert page.locator("#files li").count() == MOST_KEPT
+    page.get_by_role("button", name="Delete this file").click()
+    page.get_by_role("button", name="Delete both").click()
+    page.locator("#said", has_text="tickets.csv was deleted.").wait_for()
+    assert page.locator("#files li").count() == MOST_KEPT - 1
 
 
 def test_corrections_wait_for_a_server_that_was_killed(browser: Any, model: Path, tmp_path: Path) -> None:

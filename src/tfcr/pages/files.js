@@ -75,10 +75,17 @@
     at("known").hidden = !known.length;
   }
 
-  function remember(id, name) {
-    const others = kept(localStorage, "tfcr-files", []).filter((one) => one.id !== id);
-    keep(localStorage, "tfcr-files", name === null ? others : [{ id, name, when: new Date().toISOString().slice(0, 16).replace("T", " ") }, ...others].slice(0, 50));
+  function keepKnown(files) {
+    keep(localStorage, "tfcr-files", files);
     showKnown();
+  }
+  const allBut = (id) => kept(localStorage, "tfcr-files", []).filter((one) => one.id !== id);
+  const forget = (id) => keepKnown(allBut(id));
+
+  // Put a file first in the list, with the time at which the server received it, and list as many as the server keeps.
+  function remember({ id, name, received }) {
+    const when = new Date(1000 * received).toISOString().slice(0, 16).replace("T", " ");
+    keepKnown([{ id, name, when }, ...allBut(id)].slice(0, Number(at("files").dataset.most)));
   }
 
   // The address holds what is open, so that a reload, a bookmark or another tab comes back to it; it stays in the browser.
@@ -106,7 +113,7 @@
       wait(null, "");
       try {
         const found = read(upload.status, upload.responseText);
-        remember(found.id, found.name);
+        remember(found);
         location.hash = `file=${found.id}`;
       } catch (error) { problem(error); }
     };
@@ -163,11 +170,11 @@
     file = { id };
     try {
       show(await ask(of()));
-      remember(id, file.name);
+      remember(file);
     } catch (error) {
       problem(error);
       file = null;
-      if (error.status === 404) remember(id, null);
+      if (error.status === 404 && error.isOurs) forget(id);
     }
   }
 
@@ -269,7 +276,7 @@
     const { id, name } = file;
     try {
       await ask(of(), "DELETE");
-      remember(id, null);
+      forget(id);
       close();
       say(`${name} was deleted.`);
       at("file").focus();

@@ -113,6 +113,7 @@ class Files:
         state = upload.state()
         found: dict[str, Any] = {
             **described(upload),
+            "received": upload.received,
             **{name: state.get(name) for name in ("stage", "stopped", "done", "error", "of")},
             "said": state.get("said", {}),
             "deleted_on": upload.last_change() + self.uploads.keep_days * DAY,
