@@ -14,6 +14,7 @@ import pytest
 from tests.browser.chromium import SCREENS, check_accessible
 from tests.serving.conftest import Running, serving
 from tfcr import TfcrClassifier
+from tfcr.serving.files.folder import MOST_KEPT
 
 MARKUP = "<img src=x onerror=alert(1)>"
 CLASSES = ["<b>accounts</b>", "hardware", "network"]
@@ -271,6 +272,105 @@ def test_screens_and_accessibility(visit: Visit) -> None:
         page.context.close()
 
 
+def held(page: Any, pattern: str) -> Callable[[], Any]:
+    """Hold back the requests of a pattern; return what waits for the next one, to be let go on later."""
+    routes: list[Any] = []
+
+    def hold(route: Any) -> None:
+        routes.append(route)
+
+    page.route(pattern, hold)
+
+    def next_one() -> Any:
+        while not routes:
+            page.wait_for_timeout(10)
+        return routes.pop(0)
+
+    return next_one
+
+
+def selected(page: Any) -> str:
+    found: str = page.locator("#rows tr[aria-selected=true]").get_attribute("data-row")
+    return found
+
+
+def test_keys_and_answers_that_come_while_rows_are_loaded(visit: Visit) -> None:
+    page = classified(visit())
+    next_rows = held(page, "**/rows?*")
+    page.locator("#rows tr[data-row='49']").click(position={"x": 3, "y": 3})
+    for _ in range(2):
+        page.keyboard.press("2")
+    waiting = next_rows()
+    saved(page, 50, "hardware")
+    for _ in range(2):
+        page.keyboard.press("3")  # for rows that have not come yet
+    page.locator("#said", has_text="this key was not taken").wait_for()
+    assert selected(page) == "50"
+    waiting.continue_()
+    page.locator("#rows tr[data-row='51']").wait_for()
+    assert selected(page) == "51"
+    page.keyboard.press("3")
+    saved(page, 51, "network")
+    # an answer that comes late is not shown in place of a newer one
+    page.get_by_label("Show").select_option("not changed by me")
+    late = next_rows()
+    page.get_by_label("Show").select_option("changed by me")
+    next_rows().continue_()
+    page.locator("#range", has_text="Rows 1 to 3 of 3").wait_for()
+    with page.expect_response("**/rows?*") as answer:
+        late.continue_()
+    assert answer.value.json()["total"] == 117
+    page.wait_for_timeout(100)
+    assert cells(page, "row") == ["49", "50", "51"]
+    assert [label.partition(" instead")[0] for label in cells(page, "label")] == ["hardware", "hardware", "network"]
+
+
+def test_no_row_is_skipped_when_corrected_ones_leave_the_filter(visit: Visit) -> None:
+    page = classified(visit())
+    page.get_by_label("Show").select_option("not changed by me")
+    page.wait_for_url("**show=unchanged**")
+    page.locator("#rows tr").first.focus()
+    page.keyboard.press("ArrowDown")  # row 1 is left as it is
+    for _ in range(2, 51):
+        page.keyboard.press("2")
+    page.locator("#rows tr[data-row='51']").wait_for()
+    saved(page, 50, "hardware")
+    assert cells(page, "row") == [str(n) for n in range(51, 101)]
+    assert selected(page) == "51"
+    page.reload()
+    page.locator("#range", has_text="Rows 2 to 51 of 71").wait_for()
+    assert cells(page, "row") == [str(n) for n in range(51, 101)]
+    page.locator("#rows tr").first.focus()
+    page.keyboard.press("ArrowUp")
+    page.locator("#range", has_text="Rows 1 to 1 of 71").wait_for()
+    assert selected(page) == "1"
+    page.get_by_role("button", name="Later rows").click()
+    page.locator("#rows tr[data-row='51']").wait_for()
+    page.get_by_role("button", name="Later rows").click()
+    page.locator("#range", has_text="Rows 52 to 71 of 71").wait_for()
+    assert page.locator("#later").is_disabled()
+
+
+def test_the_list_of_files_has_the_time_of_upload_and_as_many_as_are_kept(visit: Visit, work: Path) -> None:
+    page = visit()
+    upload(page, "tickets.csv", csv_file())
+    page.get_by_text("Choose the columns, and classify.").wait_for()
+    file = page.evaluate("() => new URLSearchParams(location.hash.slice(1)).get('file')")
+    facts = json.loads((work / file / "upload.json").read_text())
+    (work / file / "upload.json").write_text(json.dumps({**facts, "received": 1_700_000_000.5}))
+    others = [{"id": f"{n:032x}", "name": f"{n}.csv", "when": "2023-01-01 00:00"} for n in range(MOST_KEPT)]
+    page.evaluate("(known) => localStorage.setItem('tfcr-files', JSON.stringify(known))", others)
+    page.reload()
+    page.get_by_text("Choose the columns, and classify.").wait_for()
+    page.locator("#files li", has_text="tickets.csv").wait_for()
+    assert page.locator("#files li").first.text_content() == "tickets.csv uploaded 2023-11-14 22:13"
+    assert page.locator("#files li").count() == MOST_KEPT
+    page.get_by_role("button", name="Delete this file").click()
+    page.get_by_role("button", name="Delete both").click()
+    page.locator("#said", has_text="tickets.csv was deleted.").wait_for()
+    assert page.locator("#files li").count() == MOST_KEPT - 1
+
+
 def test_corrections_wait_for_a_server_that_was_killed(browser: Any, model: Path, tmp_path: Path) -> None:
     page = browser.new_page()  # a server that is gone makes console messages
     with serving(model, "--work", tmp_path) as server:
@@ -289,3 +389,55 @@ def test_corrections_wait_for_a_server_that_was_killed(browser: Any, model: Path
         page.locator("#rows tr").first.wait_for()
         assert cells(page, "label")[0].startswith("network instead of")
     page.close()
+
+
+LEAVING = """() => {
+    const event = new Event("beforeunload", {cancelable: true});
+    window.dispatchEvent(event);
+    return event.defaultPrevented;
+}"""
+
+
+def answer(status: int, error: str = "") -> dict[str, Any]:
+    body = json.dumps({"error": error, "expected": "another"}) if error else "<html>Bad Gateway</html>"
+    return {"status": status, "body": body}
+
+
+def test_corrections_are_kept_whatever_a_proxy_or_a_full_disk_answers(browser: Any, server: Running) -> None:
+    page = browser.new_context().new_page()  # refused requests make console messages
+    page.goto(f"{server.address}/classify")
+    classified(page, "tickets.csv")
+    next_one = held(page, "**/corrections")
+    page.locator("#rows tr").first.focus()
+    for key in "333":
+        page.keyboard.press(key)
+    assert page.evaluate(LEAVING)
+    problem = page.locator("#problem")
+    for given in (
+        answer(502),
+        answer(500, "oops"),
+        answer(507, "the disk is full"),
+        answer(200),
+        answer(401, "token"),
+        answer(404),
+    ):
+        next_one().fulfill(**given)
+        says = json.loads(given["body"])["error"] if given["body"][0] == "{" else f"the answer was {given['status']}"
+        problem.filter(has_text=f"Your last 3 corrections are not saved yet: {says}").wait_for()
+    next_one().continue_()
+    saved(page, 1, "network")
+    assert problem.text_content() == ""
+    # of what the server refuses, that row alone is given up, and named until it is corrected
+    next_one().fulfill(**answer(422, "found <i>nothing"))
+    next_one().continue_()
+    saved(page, 3, "network")
+    assert problem.text_content() == "Row 2 of tickets.csv was not saved: found <i>nothing; expected another."
+    assert not page.evaluate(LEAVING)
+    page.locator("#rows tr[data-row='2'] .notes", has_not_text="saving").wait_for()
+    assert [note.partition(",")[0] for note in cells(page, "notes")[:3]] == ["changed by me", "", "changed by me"]
+    page.locator("#rows tr[data-row='2']").click(position={"x": 3, "y": 3})
+    page.keyboard.press("3")
+    next_one().continue_()
+    saved(page, 2, "network")
+    assert problem.text_content() == ""
+    page.context.close()

@@ -7,27 +7,33 @@
 (() => {
   const POLL = 400; // milliseconds between two looks at how far the work is
   const RETRY = 1500; // milliseconds after which a server that does not answer is asked again
-  const PAGE = 50;
   const CLASS_KEYS = "1234567890abcdfghilmoqrstvwyz"; // the others are commands
   const SHOWN_CHOICES = 12;
+  const NOT_THE_CORRECTION = [401, 403, 408, 425, 429]; // who asks, or when, is refused: the same may be taken later
   const RUNNING = ["received", "reading", "classifying"];
 
   const { at, element } = tfcrView;
-  const query = { show: "all", label: "", below: "", order: "file", start: 0 };
+  const FIRST_PAGE = { after: "", before: "" }; // else the row that a page begins after or ends before: corrected rows may leave a filter
+  const query = { show: "all", label: "", below: "", order: "file", ...FIRST_PAGE };
   let file = null; // what the server says of the upload that is open
   let page = { rows: [], total: 0, start: 0, version: 0, counts: null };
   let active = 0; // the row of the page that has the focus
   let wanted = null; // the number of the row to come back to after a reload
+  let loading = null; // the load of rows whose answer is awaited; an answer to an earlier one is dropped
   let looking = 0; // the timer of the next look
   let pace = null; // when and at which row the work was first seen
   let upload = null;
+  const refused = new Map(); // corrections that the server did not take, and why: said until the row is corrected or a file is opened
 
   const number = (value) => value.toLocaleString("en");
   const percent = (value) => (value === null ? "" : `${(100 * value).toFixed(1)}%`);
   const asList = (label) => (Array.isArray(label) ? label : label === null ? [] : [label]);
   const inWords = (label) => (Array.isArray(label) && !label.length ? "no label" : asList(label).join(", "));
   const say = (text) => { if (at("said").textContent !== text) at("said").textContent = text; };
-  const complain = (text) => { at("problem").textContent = text; };
+  const complain = (text) => {
+    const all = [...refused.values()], more = all.length > 3 ? [`${number(all.length - 3)} more rows were not saved.`] : [];
+    at("problem").textContent = [...all.slice(0, 3), ...more, text].filter(Boolean).join(" ");
+  };
 
   // asking ----------------------------------------------------------------------------------------------------------
 
@@ -38,10 +44,12 @@
     return read(answer.status, await answer.text());
   }
 
+  // Return an answer of the server; an error says whether it is one of the server's own, as a proxy may answer too.
   function read(status, text) {
     let found = null;
     try { found = JSON.parse(text); } catch { /* no answer of ours */ }
-    if (status !== 200) throw Object.assign(new Error(found ? `${found.error}; expected ${found.expected}` : `the answer was ${status}`), { status });
+    const isOurs = typeof found?.error === "string";
+    if (status !== 200 || !found) throw Object.assign(new Error(isOurs ? `${found.error}; expected ${found.expected}` : `the answer was ${status}, and not of this server`), { status, isOurs });
     return found;
   }
   const of = (path = "") => `/files/${file.id}${path}`;
@@ -67,10 +75,17 @@
     at("known").hidden = !known.length;
   }
 
-  function remember(id, name) {
-    const others = kept(localStorage, "tfcr-files", []).filter((one) => one.id !== id);
-    keep(localStorage, "tfcr-files", name === null ? others : [{ id, name, when: new Date().toISOString().slice(0, 16).replace("T", " ") }, ...others].slice(0, 50));
+  function keepKnown(files) {
+    keep(localStorage, "tfcr-files", files);
     showKnown();
+  }
+  const allBut = (id) => kept(localStorage, "tfcr-files", []).filter((one) => one.id !== id);
+  const forget = (id) => keepKnown(allBut(id));
+
+  // Put a file first in the list, with the time at which the server received it, and list as many as the server keeps.
+  function remember({ id, name, received }) {
+    const when = new Date(1000 * received).toISOString().slice(0, 16).replace("T", " ");
+    keepKnown([{ id, name, when }, ...allBut(id)].slice(0, Number(at("files").dataset.most)));
   }
 
   // The address holds what is open, so that a reload, a bookmark or another tab comes back to it; it stays in the browser.
@@ -98,7 +113,7 @@
       wait(null, "");
       try {
         const found = read(upload.status, upload.responseText);
-        remember(found.id, found.name);
+        remember(found);
         location.hash = `file=${found.id}`;
       } catch (error) { problem(error); }
     };
@@ -133,10 +148,11 @@
 
   function close() {
     clearTimeout(looking);
-    file = pace = null;
+    file = pace = loading = null;
+    refused.clear();
     page = { rows: [], total: 0, start: 0, version: 0, counts: null };
     active = 0;
-    Object.assign(query, { show: "all", label: "", below: "", order: "file", start: 0 });
+    Object.assign(query, { show: "all", label: "", below: "", order: "file", ...FIRST_PAGE });
     complain("");
     wait(null, "");
     for (const id of ["chosen", "results", "end"]) at(id).hidden = true;
@@ -149,16 +165,16 @@
     close();
     const id = given.get("file");
     if (!id) return;
-    for (const name of Object.keys(query)) if (given.has(name)) query[name] = name === "start" ? Number(given.get(name)) || 0 : given.get(name);
+    for (const name of Object.keys(query)) if (given.has(name)) query[name] = name in FIRST_PAGE ? Number(given.get(name)) || "" : given.get(name);
     wanted = Number(given.get("row")) || null;
     file = { id };
     try {
       show(await ask(of()));
-      remember(id, file.name);
+      remember(file);
     } catch (error) {
       problem(error);
       file = null;
-      if (error.status === 404) remember(id, null);
+      if (error.status === 404 && error.isOurs) forget(id);
     }
   }
 
@@ -238,7 +254,7 @@
 
   const classify = (text, label, model) => {
     page.rows = [];
-    pace = null;
+    pace = loading = null;
     return begin("/classify", { text, label: label || null, model });
   };
   at("start").addEventListener("click", () => classify(at("text").value, at("given").value, at("model").value));
@@ -248,7 +264,7 @@
   });
   at("read").addEventListener("click", () => {
     const fields = [...document.querySelectorAll("[data-said]")].filter((field) => field.value.trim());
-    file.look = null;
+    file.look = loading = null;
     at("results").hidden = true;
     begin("/read", Object.fromEntries(fields.map((field) => [field.dataset.said, field.value.trim()])));
   });
@@ -260,7 +276,7 @@
     const { id, name } = file;
     try {
       await ask(of(), "DELETE");
-      remember(id, null);
+      forget(id);
       close();
       say(`${name} was deleted.`);
       at("file").focus();
@@ -272,19 +288,30 @@
   const several = () => file.job.several;
   const now = (row) => row.corrected ?? row.label;
 
-  async function load(focus = false) {
-    const id = file.id, asked = Object.entries(query).filter(([, value]) => value !== "" && value !== 0);
+  // Ask for rows, and take them over with the row that is active: the one at a place, or else the same as before. Until
+  // then the page stays as it is. What is not said is as in the load that this one replaces.
+  async function load(focus = loading?.focus ?? false, place = loading?.place ?? null) {
+    const mine = { focus, place }, asked = Object.entries(query).filter(([, value]) => value !== "");
+    loading = mine;
     try {
       const found = await ask(of(`/rows?${new URLSearchParams(asked)}`));
-      if (file?.id !== id) return;
+      if (loading !== mine) return;
+      const same = wanted ?? page.rows[active]?.row, i = place ?? found.rows.findIndex((row) => row.row === same);
       page = found;
-      const place = page.rows.findIndex((row) => row.row === wanted);
-      active = Math.max(0, place >= 0 ? place : Math.min(active, page.rows.length - 1));
+      for (const { id, correction } of unsent) {
+        const row = id === file.id && page.rows.find((one) => one.row === correction.row);
+        if (row) Object.assign(row, { corrected: correction.label, saving: true });
+      }
+      active = Math.max(0, Math.min(i >= 0 ? i : active, page.rows.length - 1));
       wanted = null;
       at("results").hidden = false;
       showRows();
       if (focus) focusRow();
-    } catch (error) { problem(error); }
+    } catch (error) {
+      if (loading === mine) problem(error);
+    } finally {
+      if (loading === mine) loading = null;
+    }
   }
 
   function showRows() {
@@ -353,8 +380,8 @@
   }
 
   function move(to) {
-    if (to < 0 && page.start > 0) return turn(page.start - PAGE, PAGE - 1);
-    if (to >= page.rows.length) return page.start + page.rows.length < page.total ? turn(page.start + PAGE, 0) : undefined;
+    if (to < 0 && page.start > 0) return earlier(Infinity);
+    if (to >= page.rows.length) return page.start + page.rows.length < page.total ? later() : undefined;
     if (to < 0) return undefined;
     const before = active;
     active = to;
@@ -365,19 +392,19 @@
     return focusRow();
   }
 
-  function turn(start, place) {
-    query.start = Math.max(0, start);
-    active = place;
-    return load(true);
+  function turn(to, place) {
+    Object.assign(query, FIRST_PAGE, to);
+    return load(true, place);
   }
+  const earlier = (place) => turn({ before: page.rows[0].row }, place);
+  const later = () => turn({ after: page.rows.at(-1).row }, 0);
 
-  at("earlier").addEventListener("click", () => turn(page.start - PAGE, 0));
-  at("later").addEventListener("click", () => turn(page.start + PAGE, 0));
+  at("earlier").addEventListener("click", () => earlier(0));
+  at("later").addEventListener("click", later);
   for (const [id, name] of Object.entries({ show: "show", class: "label", below: "below", order: "order" })) {
     at(id).addEventListener("change", () => {
-      query[name] = at(id).value;
-      query.start = active = 0;
-      load();
+      Object.assign(query, FIRST_PAGE, { [name]: at(id).value });
+      load(false, 0);
     });
   }
   document.addEventListener("visibilitychange", () => { // another tab may have changed rows meanwhile
@@ -405,37 +432,44 @@
       Object.assign(page.rows[i], { corrected: correction.label, saving: true });
       redraw(i);
     }
-    unsent.push({ id: file.id, correction, undo });
+    unsent.push({ id: file.id, name: file.name, correction, undo });
     at("undo").disabled = !undoable().length;
     sendAll();
   }
 
+  // Only what the server itself refuses is given up, one correction at a time; all else is sent again until it is saved.
   async function sendAll() {
     if (isSending) return;
     isSending = true;
     while (unsent.length) {
-      const { id, correction, undo } = unsent[0];
+      const { id, name, correction, undo } = unsent[0];
+      let found;
       try {
-        const found = await ask(`/files/${id}/corrections`, "POST", { corrections: [correction], undo, version: page.version });
-        unsent.shift();
-        if (file?.id === id) take(found, correction);
+        found = await ask(`/files/${id}/corrections`, "POST", { corrections: [correction], undo, version: page.version });
       } catch (error) {
-        if (error.status && error.status !== 503) {
-          unsent.length = 0;
-          problem(error);
-          if (file) load();
+        if (error.isOurs && error.status < 500 && !NOT_THE_CORRECTION.includes(error.status)) {
+          unsent.shift();
+          refused.set(`${id} ${correction.row}`, `Row ${number(correction.row)} of ${name} was not saved: ${error.message}.`);
+          complain("");
+          if (file?.id === id) load();
         } else {
-          complain(`The server does not answer: ${unsent.length === 1 ? "your last correction is" : `your last ${unsent.length} corrections are`} not saved yet. This page tries again until it does.`);
+          const which = unsent.length === 1 ? "Your last correction is" : `Your last ${number(unsent.length)} corrections are`;
+          complain(`${which} not saved yet: ${error.status ? error.message : "the server does not answer"}. This page tries again; leave it open.`);
           await new Promise((resolve) => { setTimeout(resolve, RETRY); });
         }
+        continue;
       }
+      unsent.shift();
+      refused.delete(`${id} ${correction.row}`);
+      complain("");
+      if (file?.id === id) take(found, correction);
     }
     isSending = false;
   }
+  window.addEventListener("beforeunload", (event) => { if (unsent.length) event.preventDefault(); });
 
   // Take over what has changed since the version that this page had seen, in this tab or in another.
   function take(found, correction) {
-    complain("");
     page.version = found.version;
     page.counts.changed = found.changed;
     const waits = new Set(unsent.map((one) => one.correction.row));
@@ -487,7 +521,8 @@
     const command = isUndo ? undo : CLASS_KEYS.includes(key) ? name !== undefined && (() => choose(name)) : COMMANDS[key];
     if (!command) return;
     event.preventDefault();
-    command();
+    if (loading) say("The rows are being loaded: this key was not taken."); // it was meant for a row that is not there yet
+    else command();
   });
 
   at("rows").addEventListener("click", (event) => {

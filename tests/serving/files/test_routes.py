@@ -260,6 +260,38 @@ def test_rows_are_paged_filtered_and_sorted(analyst: Analyst, monkeypatch: pytes
     analyst.ask("/rows/x", 422)
 
 
+@pytest.mark.parametrize("order", ["file", "least", "most"])
+def test_no_row_is_skipped_when_corrected_ones_leave_the_filter(analyst: Analyst, order: str) -> None:
+    words = [f"w{n % 3}_1 {'w0_1 w1_1 w2_1' if n % 7 == 0 else ''}" if n % 40 else "" for n in range(1, 131)]
+    analyst.upload(("text,n\n" + "".join(f"{text},{n}\n" for n, text in enumerate(words))).encode(), "a.csv")
+    analyst.classify()
+    everything = [row["row"] for at in (0, 50, 100) for row in analyst.ask("/rows", order=order, start=at)["rows"]]
+    assert sorted(everything) == list(range(1, 131))
+
+    def numbers(page: Any) -> list[int]:
+        return [row["row"] for row in page["rows"]]
+
+    def ask(**place: int) -> Any:
+        return analyst.ask("/rows", show="unchanged", order=order, **place)
+
+    seen = numbers(ask())
+    kept = seen[::10]  # all others are corrected, and leave the filter
+    analyst.tell("corrections", {"corrections": [{"row": row, "label": "class 1"} for row in seen if row not in kept]})
+    second = ask(after=seen[-1])
+    assert (numbers(second), second["start"], second["total"]) == (everything[50:100], len(kept), 130 - 45)
+    third = ask(after=numbers(second)[-1])
+    assert (numbers(third), third["start"]) == (everything[100:], len(kept) + 50)
+    # back, also from a row that has left
+    assert numbers(ask(before=everything[100])) == everything[50:100]
+    assert numbers(ask(before=everything[50])) == kept
+    assert numbers(ask(after=everything[1])) == [*kept[1:], *everything[50:96]][:50]
+    # nothing follows or precedes: the last page, or the first; a row that is not there: the first
+    assert numbers(ask(after=everything[-1])) == everything[80:]
+    assert numbers(ask(before=everything[0])) == numbers(ask(after=131)) == numbers(ask())
+    for bad in ({"after": 0}, {"before": "x"}, {"after": 1, "before": 2}, {"after": 1, "start": 50}):
+        analyst.ask("/rows", 422, **bad)
+
+
 def test_a_long_text_is_cut_in_the_list_only(analyst: Analyst) -> None:
     text = "w0_1 " * 500
     analyst.upload(f"text\n{text}\n".encode(), "a.csv")

@@ -3,6 +3,7 @@
 from string import Template
 
 from tfcr.pages import escape, resource
+from tfcr.serving.files.folder import MOST_KEPT
 from tfcr.serving.files.looking import READING
 from tfcr.serving.service import Service
 from tfcr.system.limits import in_words
@@ -17,6 +18,7 @@ def files_html(service: Service) -> str:
     models = "".join(f'<option value="{escape(name)}">{escape(name)}</option>' for name in service.models.current)
     return Template(resource("files.html")).substitute(
         most=settings.limits.max_upload,
+        most_kept=MOST_KEPT,
         most_in_words=escape(in_words(settings.limits.max_upload)),
         days=settings.keep_days,
         models=models,

@@ -128,6 +128,7 @@ class Files:
         state = upload.state()
         found: dict[str, Any] = {
             **described(upload),
+            "received": upload.received,
             **{name: state.get(name) for name in ("stage", "stopped", "done", "error", "of")},
             "said": state.get("said", {}),
             "deleted_on": upload.last_change() + self.uploads.keep_days * DAY,
@@ -286,13 +287,17 @@ def _add_row_routes(app: FastAPI, files: Files, answer: Callable[[Callable[[], A
         label: str | None = None,
         below: Annotated[float | None, Query(ge=0, le=1)] = None,
         start: Annotated[int, Query(ge=0, le=2**40)] = 0,
+        after: Annotated[int | None, Query(ge=1, le=2**40)] = None,
+        before: Annotated[int | None, Query(ge=1, le=2**40)] = None,
     ) -> Response:
         """List rows, a page at a time."""
-        check_query(request, "show", "order", "label", "below", "start")
+        check_query(request, "show", "order", "label", "below", "start", "after", "before")
         for value, known, what in ((show, SHOWN, "show"), (order, ORDERS, "order")):
             if value not in known:
                 raise RequestError(422, f"found {what}={value[:80]!r}", one_of(list(known)))
-        query = RowQuery(show, label, below, order, start)
+        if len({"start", "after", "before"} & set(request.query_params)) > 1:
+            raise RequestError(422, "found more than one place to begin at", "one of start, after, before")
+        query = RowQuery(show, label, below, order, start, after, before)
         found: Response = await answer(lambda: files.rows(uploads.get(file))[1].page(query))
         return found
 

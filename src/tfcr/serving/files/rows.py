@@ -124,7 +124,10 @@ class Query:
     order
         A name of ORDERS.
     start
-        How many rows to skip.
+        How many rows to skip, if no row is named by what follows.
+    after, before
+        The number of a row: only rows that follow it in this order, or that precede it. It need not be among those that
+        are shown: a row that was just corrected may have left them.
     """
 
     show: str = "all"
@@ -132,6 +135,13 @@ class Query:
     below: float | None = None
     order: str = "file"
     start: int = 0
+    after: int | None = None
+    before: int | None = None
+
+    @property
+    def named(self) -> int | None:
+        """The row that the page begins after, or ends before."""
+        return self.before if self.after is None else self.after
 
 
 SHOWN: dict[str, pl.Expr] = {
@@ -186,25 +196,28 @@ class Rows:
         return found.with_columns(sureness.alias("sureness"), pl.coalesce("corrected", "label").alias("now"))
 
     def chosen(self, query: Query) -> pl.DataFrame:
-        """Return the rows that a query asks for, in its order, all of them."""
-        found = self.frame.filter(SHOWN[query.show])
+        """Return the rows that a query asks for, in its order, all of them; and the row it names, `wanted` or not."""
+        wanted = SHOWN[query.show]
         if query.label is not None:
             now = pl.col("now")
-            found = found.filter(now.list.contains(query.label) if self.several else now == query.label)
+            wanted &= now.list.contains(query.label) if self.several else now == query.label
         if query.below is not None:
-            found = found.filter(pl.col("sureness") < query.below)
+            wanted &= pl.col("sureness") < query.below
+        found = self.frame.with_columns(wanted.fill_null(value=False).alias("wanted"))
+        found = found.filter(pl.col("wanted") | pl.col("row").eq(query.named or 0))
         by, down = ORDERS[query.order]
         return found if by == ["row"] else found.sort(by, descending=down, nulls_last=True, maintain_order=True)
 
     def page(self, query: Query) -> dict[str, Any]:
         """Return one page of rows, as JSON has them, and how many there are in all."""
         found = self.chosen(query)
-        numbers = found["row"].slice(query.start, PAGE).to_list()
+        numbers = found.filter("wanted")["row"]
+        start, end = _ends(found, query)
         return {
-            "total": found.height,
-            "start": query.start,
+            "total": len(numbers),
+            "start": start,
             "version": self.corrections.version,
-            "rows": self.described(numbers),
+            "rows": self.described(numbers[start:end].to_list()),
             "counts": self.counts(),
         }
 
@@ -252,3 +265,22 @@ class Rows:
             "compared": len(agrees),
             "classes": classes,
         }
+
+
+def _ends(found: pl.DataFrame, query: Query) -> tuple[int, int]:
+    """Return where a page begins and ends among the wanted rows.
+
+    If no row follows the one that is named, it is the last page; if none precedes it, or it does not exist, the first.
+    """
+    if query.named is None:
+        return query.start, query.start + PAGE
+    places = found["row"].eq(query.named).arg_true()
+    if not len(places):
+        return 0, PAGE
+    earlier = int(found["wanted"][: places[0]].sum())
+    if query.after is None:
+        end = earlier or PAGE
+        return max(0, end - PAGE), end
+    start, total = earlier + int(found["wanted"][places[0]]), int(found["wanted"].sum())
+    start = start if start < total else max(0, total - PAGE)
+    return start, start + PAGE
