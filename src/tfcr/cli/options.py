@@ -155,14 +155,12 @@ class Reading:
         from tfcr.cli.output import note
         from tfcr.data import load_data
 
-        classes = list(classes)
         options = replace(
             self._options(training or {}, classes, several=several), time=time, keep_unlabelled=keep_unlabelled
         )
         corpus = load_data(sources, options, self.path)
         for line in corpus.notes:
             note(line)
-        _check_labels(corpus, classes)
         return corpus
 
     def partly_labelled(self, sources: list[str]) -> "PartlyLabelled":
@@ -576,15 +574,3 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     kind = inspect.Parameter.KEYWORD_ONLY
     return [inspect.Parameter(f.name, kind, default=f.default, annotation=hints[f.name]) for f in fields(group)]
-
-
-def _check_labels(corpus: "Corpus", classes: list[Any]) -> None:
-    """Raise DataError if texts have labels, and none of them is a class of the model that they are for."""
-    from tfcr.errors import DataError, shown_names
-
-    found, known = sorted({*map(str, corpus.class_sizes())}), sorted({*map(str, classes)})
-    if found and known and not {*found} & {*known}:
-        raise DataError(
-            f"{corpus.name}: found the labels {shown_names(found)}; expected those of the model, {shown_names(known)}; "
-            "name another column with --label, or give what the labels mean with --label-map"
-        )

@@ -1,7 +1,7 @@
 """``tfcr report``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -77,6 +77,7 @@ def report(
             corpus = reading.corpus(data, loaded.training, loaded.classes.tolist(), several=several)
             if not len(corpus):
                 raise InputError(f"{corpus.name}: found no labelled text; expected some")
+            _check_labels(corpus, loaded.classes.tolist())
             tested, figures = _tested(loaded, model, corpus, folds, stages, curve=curve)
     elif (kept := loaded.measured()) is not None:
         figures = Figures.from_json(kept)
@@ -137,3 +138,15 @@ def _untrained(model: "TrainedModel", corpus: "Corpus") -> "TfcrClassifier":
 
     classifier = TfcrClassifier.from_trained(model).set_params(precision=None)
     return for_part(classifier, model.classes, check_targets(corpus.labels, len(corpus)))
+
+
+def _check_labels(corpus: "Corpus", classes: list[Any]) -> None:
+    """Raise DataError if texts have labels, and none of them is a class of the model that they are for."""
+    from tfcr.errors import DataError, shown_names
+
+    found, known = sorted({*map(str, corpus.class_sizes())}), sorted({*map(str, classes)})
+    if found and known and not {*found} & {*known}:
+        raise DataError(
+            f"{corpus.name}: found the labels {shown_names(found)}; expected those of the model, {shown_names(known)}; "
+            "name another column with --label, or give what the labels mean with --label-map"
+        )
