@@ -96,8 +96,13 @@ def classified(page: Any, name: str = NAME, content: bytes | None = None) -> Any
     page.get_by_text("Choose the columns, and classify.").wait_for()
     page.get_by_role("button", name="Classify").press("Enter")
     page.locator("#said", has_text="rows are classified").wait_for()
-    page.locator("#rows tr").first.wait_for()
+    loaded(page)
     return page
+
+
+def loaded(page: Any) -> None:
+    """Wait until rows are there, and no others are awaited: keys are for the rows that a person sees."""
+    page.locator("#rows[aria-busy=false] tr").first.wait_for()
 
 
 def cells(page: Any, column: str) -> list[str]:
@@ -132,11 +137,12 @@ def test_a_csv_file_is_classified_corrected_by_keyboard_and_downloaded(visit: Vi
     assert page.get_by_label("Compare with the labels in").input_value() == "team"
     page.get_by_role("button", name="Classify").press("Enter")
     page.locator("#said", has_text="All 120 rows are classified").wait_for()
-    page.locator("#rows tr").first.wait_for()
+    loaded(page)
     assert cells(page, "label")[:3] == CLASSES
     assert cells(page, "row") == [str(n) for n in range(1, 51)]
     assert "predicted as in the column team" in page.locator("#summary").text_content()
     # by keyboard: a digit, j and k, typing, undo
+    loaded(page)
     page.locator("#rows tr").first.focus()
     page.keyboard.press("2")
     saved(page, 1, "hardware")
@@ -173,12 +179,15 @@ def test_a_csv_file_is_classified_corrected_by_keyboard_and_downloaded(visit: Vi
     page.get_by_label("Show").select_option("all rows")
     page.locator("#order").select_option("least sure first")
     page.locator("#rows tr[data-row='5']").wait_for()
+    loaded(page)
     chances = [float(cell.rstrip("%")) for cell in cells(page, "probability")]
     assert chances == sorted(chances)
     page.locator("#class").select_option("network")
     page.locator("#range", has_text="of 39").wait_for()
+    loaded(page)
     # undo after the reload; another tab; both are kept
     other = visit(context=page.context, place=page.url.partition("/classify")[2])
+    loaded(other)
     other.locator("#rows tr").first.focus()
     other.keyboard.press("2")
     other.locator("#said", has_text="hardware, saved.").wait_for()
@@ -221,6 +230,7 @@ def test_an_excel_file_is_dropped_and_deleted(visit: Visit, tmp_path: Path, work
     page.get_by_text("Choose the columns, and classify.").wait_for()
     page.get_by_role("button", name="Classify").click()
     page.locator("#said", has_text="All 3 rows are classified").wait_for()
+    loaded(page)
     page.locator("#rows tr").nth(1).click(position={"x": 5, "y": 5})
     page.keyboard.press("3")
     saved(page, 2, "network")
@@ -261,6 +271,7 @@ def test_screens_and_accessibility(visit: Visit) -> None:
     place = first.url.partition("/classify")[2]
     for options in SCREENS.values():
         page = visit(place=place, bypass_csp=True, **options)
+        loaded(page)
         page.locator("#rows tr").first.focus()
         page.keyboard.press("e")
         page.locator(".aside .words").wait_for()
@@ -329,6 +340,7 @@ def test_no_row_is_skipped_when_corrected_ones_leave_the_filter(visit: Visit) ->
     page = classified(visit())
     page.get_by_label("Show").select_option("not changed by me")
     page.wait_for_url("**show=unchanged**")
+    loaded(page)
     page.locator("#rows tr").first.focus()
     page.keyboard.press("ArrowDown")  # row 1 is left as it is
     for _ in range(2, 51):
@@ -340,6 +352,7 @@ def test_no_row_is_skipped_when_corrected_ones_leave_the_filter(visit: Visit) ->
     page.reload()
     page.locator("#range", has_text="Rows 2 to 51 of 71").wait_for()
     assert cells(page, "row") == [str(n) for n in range(51, 101)]
+    loaded(page)
     page.locator("#rows tr").first.focus()
     page.keyboard.press("ArrowUp")
     page.locator("#range", has_text="Rows 1 to 1 of 71").wait_for()
@@ -376,6 +389,7 @@ def test_corrections_wait_for_a_server_that_was_killed(browser: Any, model: Path
     with serving(model, "--work", tmp_path) as server:
         page.goto(f"{server.address}/classify")
         classified(page)
+        loaded(page)
         page.locator("#rows tr").first.focus()
         server.process.kill()
         server.process.wait()
@@ -408,6 +422,7 @@ def test_corrections_are_kept_whatever_a_proxy_or_a_full_disk_answers(browser: A
     page.goto(f"{server.address}/classify")
     classified(page, "tickets.csv")
     next_one = held(page, "**/corrections")
+    loaded(page)
     page.locator("#rows tr").first.focus()
     for key in "333":
         page.keyboard.press(key)

@@ -148,7 +148,8 @@
 
   function close() {
     clearTimeout(looking);
-    file = pace = loading = null;
+    file = pace = null;
+    loadingIs(null);
     refused.clear();
     page = { rows: [], total: 0, start: 0, version: 0, counts: null };
     active = 0;
@@ -254,7 +255,8 @@
 
   const classify = (text, label, model) => {
     page.rows = [];
-    pace = loading = null;
+    pace = null;
+    loadingIs(null);
     return begin("/classify", { text, label: label || null, model });
   };
   at("start").addEventListener("click", () => classify(at("text").value, at("given").value, at("model").value));
@@ -264,7 +266,8 @@
   });
   at("read").addEventListener("click", () => {
     const fields = [...document.querySelectorAll("[data-said]")].filter((field) => field.value.trim());
-    file.look = loading = null;
+    file.look = null;
+    loadingIs(null);
     at("results").hidden = true;
     begin("/read", Object.fromEntries(fields.map((field) => [field.dataset.said, field.value.trim()])));
   });
@@ -288,11 +291,16 @@
   const several = () => file.job.several;
   const now = (row) => row.corrected ?? row.label;
 
+  function loadingIs(load) {
+    loading = load;
+    at("rows").setAttribute("aria-busy", String(load !== null));
+  }
+
   // Ask for rows, and take them over with the row that is active: the one at a place, or else the same as before. Until
   // then the page stays as it is. What is not said is as in the load that this one replaces.
   async function load(focus = loading?.focus ?? false, place = loading?.place ?? null) {
     const mine = { focus, place }, asked = Object.entries(query).filter(([, value]) => value !== "");
-    loading = mine;
+    loadingIs(mine);
     try {
       const found = await ask(of(`/rows?${new URLSearchParams(asked)}`));
       if (loading !== mine) return;
@@ -310,7 +318,7 @@
     } catch (error) {
       if (loading === mine) problem(error);
     } finally {
-      if (loading === mine) loading = null;
+      if (loading === mine) loadingIs(null);
     }
   }
 
