@@ -13,8 +13,9 @@ Open = Callable[..., Any]
 """From a page's HTML, and options of Playwright's new_context, to the page."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """A browser for the tests of one file: while it is open, an event loop runs, and no test can start its own."""
     if find_chromium() is None:
         pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed")
     from tests.browser.chromium import chromium
@@ -86,7 +87,7 @@ def open_served(browser: Any) -> Iterator[Open]:
     assert problems == []
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def classify(browser: Any) -> Iterator[Any]:
     """An empty page in which classify.js is loaded."""
     page = browser.new_page()
