@@ -9,6 +9,7 @@ TfcrError
 ├── DamagedError (ValueError)     arrays on disk that contradict each other; callers name the file or make them again
 ├── ResultsError (ValueError)     a file of experiment results that cannot be read or written
 ├── DownloadError (OSError)       a file that a server does not deliver, or delivers wrong
+├── ClusterError (RuntimeError)    a Dask cluster that does not answer, has other versions, or was lost
 ├── MissingExtraError (ImportError)
 └── RequestError                  a request over HTTP that cannot be answered (in tfcr.serving)
 
@@ -66,6 +67,10 @@ class ResultsError(TfcrError, ValueError):
 
 class DownloadError(TfcrError, OSError):
     """A server does not deliver a file, or delivers a wrong one."""
+
+
+class ClusterError(TfcrError, RuntimeError):
+    """A Dask cluster does not answer, cannot be used, or was lost."""
 
 
 class MissingExtraError(TfcrError, ImportError):

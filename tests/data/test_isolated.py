@@ -31,7 +31,9 @@ DAMAGED = sorted(Path(__file__).with_name("damaged").iterdir())
 
 @pytest.mark.parametrize("path", DAMAGED, ids=lambda path: path.name)
 def test_a_panic_is_one_line(path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read as Parquet: it is damaged; get the file again"):
+    with pytest.raises(
+        DataError, match="cannot be read as Parquet: (rows 1 to 300: )?it is damaged; get the file again"
+    ):
         read_table(path, ReadOptions())
 
 

@@ -45,7 +45,7 @@ def test_halves_of_characters(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["[1]", "null", "1", '"x"', '[{"text": "b", "label": "y"}]'])
 def test_lines_that_are_no_objects(line: str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "a", "label": "x"}\n' + line + "\n")
-    with pytest.raises(DataError, match="a.jsonl, number 2: found .*; expected JSON objects"):
+    with pytest.raises(DataError, match="a.jsonl, line 2: found .*; expected JSON objects"):
         read_corpus(tmp_path / "a.jsonl")
 
 

@@ -56,10 +56,10 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "number and text": (("1", '"1"'), r'a.jsonl: found the labels 1 and "1", of different types; expected one type'),
     "boolean and text": (("true", '"true"'), 'found the labels true and "true"'),
     "integers that would be rounded": (("9007199254740993", "0.5"), "which would round it"),
-    "lists of objects": (('[{"a": 1}]', '["a"]'), "is of type dict"),
-    "lists of lists": (('[["a"]]', '[["b"]]'), "is of type list"),
+    "lists of objects": (('[{"a": 1}]', '["a"]'), "row 1: found an object as label"),
+    "lists of lists": (('[["a"]]', '[["b"]]'), "row 1: found a list as label"),
     "objects": (('{"a": 1}', '{"a": 2}'), "holds objects"),
-    "objects and text": (('{"a": 1}', '"a"'), "is of type dict"),
+    "objects and text": (('{"a": 1}', '"a"'), "row 1: found an object as label"),
     "halves of a surrogate pair": (('"a\\ud800"', '"a\\ud801"'), "half of a surrogate pair"),
 }
 

@@ -200,6 +200,8 @@ def test_what_is_no_file_is_refused_by_every_reader(name: str, tmp_path: Path) -
     with pytest.raises(DataError, match=f"{os.devnull} is a device; expected a data file or a folder"):
         read_table(Path(os.devnull), options)
     (tmp_path / "file").write_text("text,label\na,x\n")
+    if len(READERS[name].places) > 1:
+        return
     place = tmp_path / "file" if name == "folder" else tmp_path
     with pytest.raises(DataError, match=rf"is a f\w+; expected a f\w+ with --format {name}, or leave that out"):
         read_table(place, options)

@@ -35,9 +35,11 @@ from tests.experiment.conftest import cell_of
 from tests.fuzz.cases import Files, read_files
 from tests.fuzz.hostile_server import HostileServer, scripts
 from tests.fuzz.mutators import DIGITS, NUMBERS, TOKENS, mutate_file, other_value
-from tfcr import Embeddings, TrainedModel
+from tfcr import ClassCounts, Embeddings, TrainedModel
+from tfcr.counting import count_to_keep
 from tfcr.data import ReadOptions, load_dataset, read_corpus
 from tfcr.data import streaming as pieces_module
+from tfcr.data.labelled_stream import LabelledStream
 from tfcr.data.sources import load_pieces
 from tfcr.errors import TfcrError
 from tfcr.evaluation import Evaluation, Figures
@@ -53,12 +55,18 @@ from tfcr.system.archives import members, unpack_one
 from tfcr.system.download import Download, download
 from tfcr.system.files import cache_folder
 from tfcr.system.limits import LIMITS, Limit
+from tfcr.system.mapped_arrays import arrays_of
+from tfcr.system.places import local_places
 from tfcr.text import documents as documents_module
+from tfcr.text.class_counts import check_targets
 from tfcr.text.documents import count_terms
 from tfcr.text.label_sets import LabelSets
+from tfcr.text.shards import unite
+from tfcr.text.stored_counts import _with_hash
 from tfcr.text.tokenizers import TOKENIZERS, Tokenizer
 from tfcr.trained import word_table as word_table_module
 from tfcr.trained.figures import StoredFigures
+from tfcr.trained.kept_documents import StoredDocuments, read_documents
 
 OPTIONS, LABELS = "options.json", "labels.txt"
 """The file of a case that says how its other files are read, and one with labels."""
@@ -175,6 +183,7 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
     "group": ("label", "text", "1", "x"),
     "time": ("label", "text", "1", "x"),
     "format": ("csv", "tsv", "jsonl", "parquet", "xlsx", "fasttext", "lines", "folder", "tar", "x"),
+    "bad_rows": ("skip",),
     "piece": (1, 2, 3, 7, 16, 40, 100, 1000),
 }
 """What a user may say about a file: sensible and silly values. ``piece`` is the size of pieces, for the harness."""
@@ -297,11 +306,15 @@ def _run_pieces(folder: Path) -> None:
     place = _place(folder)
     whole = _rows_or_error(place, options)
     with mock.patch.object(pieces_module, "PIECE_BYTES", size):
-        parts = _rows_or_error(place, options)
-    if isinstance(whole, TfcrError) and isinstance(parts, TfcrError):
+        found = {"in pieces": _rows_or_error(place, options)}
+        if not {"group", "time"} & set(options):  # which a stream cannot have
+            found["as a stream"] = _streamed_or_error(place, options)
+    for how, parts in found.items():
+        refused = [isinstance(rows, TfcrError) for rows in (whole, parts)]
+        if not all(refused) and (any(refused) or whole != parts):
+            raise DisagreementError(f"whole: {_shown(whole)}\n{how} of {size}: {_shown(parts)}")
+    if isinstance(whole, TfcrError):
         raise whole
-    if isinstance(whole, TfcrError) or isinstance(parts, TfcrError) or whole != parts:
-        raise DisagreementError(f"whole: {_shown(whole)}\nin pieces of {size}: {_shown(parts)}")
 
 
 def _rows_or_error(place: Path, options: dict[str, Any]) -> list[tuple[str, str]] | TfcrError:
@@ -310,6 +323,14 @@ def _rows_or_error(place: Path, options: dict[str, Any]) -> list[tuple[str, str]
     except TfcrError as error:
         return error
     return list(zip(corpus.texts, map(str, corpus.labels), strict=True))
+
+
+def _streamed_or_error(place: Path, options: dict[str, Any]) -> list[tuple[str, str]] | TfcrError:
+    try:
+        stream = LabelledStream([str(place)], ReadOptions(**options))
+        return [row for piece in stream for row in zip(piece.texts, map(str, piece.labels), strict=True)]
+    except TfcrError as error:
+        return error
 
 
 def _shown(rows: list[tuple[str, str]] | TfcrError) -> str:
@@ -545,6 +566,36 @@ def _run_corpus_cache(folder: Path) -> None:
             raise DisagreementError("a damaged cache was trusted")
 
 
+# counts --------------------------------------------------------------------------------------------------------------
+
+
+def _count_seeds(folder: Path) -> list[Files]:
+    corpus = random_corpus(12)
+    one = ClassCounts.from_texts(corpus.texts, corpus.labels)
+    several = ClassCounts.from_texts(["a b", "b é", "c"], [[1, 2], [2], []], sample_weight=[1, 0.5, 2])
+    for number, counts in enumerate((one, several)):
+        counts.save(folder / str(number))
+    return [{"a.counts": (folder / str(number)).read_bytes()} for number in range(2)]
+
+
+def _reseal_counts(files: Files) -> Files:
+    """Give a file of counts the hash that its arrays have now, if it can be read at all."""
+    with suppress(TfcrError, LookupError, TypeError, ValueError, AttributeError, OverflowError):
+        arrays = arrays_of(memoryview(files["a.counts"]))
+        arrays.pop("sha256", None)
+        return {"a.counts": dump_tensors({name: np.array(array) for name, array in _with_hash(arrays).items()})}
+    return files
+
+
+def _run_counts(folder: Path) -> None:
+    counts = ClassCounts.load(folder / "a.counts")
+    counts.save(folder / "again.counts")
+    if ClassCounts.load(folder / "again.counts") != counts:
+        raise DisagreementError("counts that were written and read differ")
+    if (counts + counts).n_documents != 2 * counts.n_documents:
+        raise DisagreementError("counts do not add up")
+
+
 # models --------------------------------------------------------------------------------------------------------------
 
 _MODELS = Path(__file__).parents[1] / "models"
@@ -630,6 +681,34 @@ def _run_model(folder: Path) -> None:
     model.save(folder / "again")
     with np.errstate(all="ignore"), _compiled(False):
         _check_scores(plain.scores, TrainedModel.load(folder / "again").score_texts(texts).scores, "saved and loaded")
+
+
+_DOCUMENTS = "documents.safetensors"
+"""The counted documents that a model of the case keeps."""
+
+
+def _document_seeds(folder: Path) -> list[Files]:
+    texts, found = ["so good, so good", "", "a bad film é"], []
+    for labels, weights in ((list("aba"), None), ([["a"], [], ["a", "b"]], np.array([1, 0.5, 2]))):
+        kept = count_to_keep(texts, check_targets(labels, 3), weights, "symbols", bigrams=True)
+        found.append({_DOCUMENTS: dump_tensors({name: np.array(array) for name, array in kept.write().items()})})
+    return found
+
+
+def _run_documents(folder: Path) -> None:
+    """Read documents as those of a model, whose file has the right hash, and as what they wrote."""
+    content = (folder / _DOCUMENTS).read_bytes()
+    name = f"documents-{hashlib.sha256(content).hexdigest()[:16]}.safetensors"
+    (folder / name).write_bytes(content)
+    form = "lists" if b'"label_sizes"' in content else "label"
+    kept = StoredDocuments(folder, name, np.array(["a", "b"]), form).read()
+    if kept is None:
+        raise DisagreementError("the documents were not found")
+    again = read_documents(kept.write(), kept.labels.classes, form)
+    with local_places() as places:
+        documents = unite(places, places.keep(again.shards())).documents
+        if len(documents) != len(kept) or len(documents.rows(np.arange(len(kept))).lengths) != len(kept):
+            raise DisagreementError("documents that were written and read differ")
 
 
 _FIGURES = "figures.json"
@@ -981,7 +1060,9 @@ TARGETS: dict[str, Target] = {
     "vectors": Target(_run_vectors, _vector_seeds, special=_vector_claims),
     "vector cache": Target(_run_vector_cache, _vector_cache_seeds, kept=("w.vec",)),
     "corpus cache": Target(_run_corpus_cache, _corpus_cache_seeds, kept=("data.csv",)),
+    "counts": Target(_run_counts, _count_seeds, mend=_reseal_counts),
     "models": Target(_run_model, _model_seeds, _change_model, special=_model_links, mend=reseal),
+    "documents": Target(_run_documents, _document_seeds),
     "figures": Target(_run_figures, _figure_seeds),
     "results": Target(_run_results, _result_seeds),
     "grids": Target(_run_grid, _grid_seeds, _change_grid, special=_grid_claims),

@@ -13,7 +13,7 @@ from tfcr import TfcrClassifier
 from tfcr.errors import InputError
 from tfcr.text.class_counts import check_labels
 from tfcr.text.labels import LabelError, by_label, label_array
-from tfcr.trained.codec import read_classes, write_classes
+from tfcr.text.stored_counts import read_classes, write_classes
 
 REFUSED: dict[str, tuple[Any, str]] = {
     "2**63": (

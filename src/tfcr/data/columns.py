@@ -1,7 +1,9 @@
 """Which columns of a table hold text, label, group and time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import polars as pl
 
@@ -42,7 +44,13 @@ _ONE_COLUMN = {
 
 
 def choose_columns(
-    frame: pl.DataFrame, options: ReadOptions, name: str, *, labelled: bool = True, format_name: str = ""
+    frame: pl.DataFrame,
+    options: ReadOptions,
+    name: str,
+    *,
+    labelled: bool = True,
+    format_name: str = "",
+    lengths: Mapping[str, float] | None = None,
 ) -> Columns:
     """Return the columns that the user named or numbered, else the model's, else those detected by name.
 
@@ -58,6 +66,8 @@ def choose_columns(
         Whether it must have a column of labels.
     format_name
         The format of its file, for hints.
+    lengths
+        The mean length of each column, if the table is not all of its file.
     """
     if labelled and frame.width == 1:
         hint = _ONE_COLUMN.get(format_name, f"{ONE_TEXT_PER_LINE}, and its labels with --labels-from FILE")
@@ -69,7 +79,7 @@ def choose_columns(
     text = tuple(_find(frame, column, name, "--text") for column in options.text) or _default_text(frame, options, name)
     if labelled and label is None:
         has_default = options.default_label in frame.columns
-        label = options.default_label if has_default else _plain_label(frame, text, aside, name)
+        label = options.default_label if has_default else _plain_label(frame, text, aside, name, lengths)
     if not text:
         text = (_plain_text(frame, (label, *aside), name),)
     if label in text:
@@ -101,7 +111,13 @@ def _find(frame: pl.DataFrame, wanted: str, name: str, option: str) -> str:
     raise DataError(f"{name}: {unknown_name(wanted, frame.columns, f'column for {option}')}")
 
 
-def _plain_label(frame: pl.DataFrame, text: Sequence[str], aside: Sequence[str | None], name: str) -> str:
+def _plain_label(
+    frame: pl.DataFrame,
+    text: Sequence[str],
+    aside: Sequence[str | None],
+    name: str,
+    lengths: Mapping[str, float] | None = None,
+) -> str:
     others = [column for column in frame.columns if column not in (*text, *aside)]
     for names in (LABEL_NAMES, SEVERAL_NAMES):
         named = [column for column in others if column.lower() in names]
@@ -110,7 +126,7 @@ def _plain_label(frame: pl.DataFrame, text: Sequence[str], aside: Sequence[str |
         if named:
             break
     if not text and len(others) == 2:  # the shorter of two
-        return min(others, key=lambda column: _mean_length(frame, column))
+        return min(others, key=lambda column: mean_length(frame, column) if lengths is None else lengths[column])
     if len(others) == 1:
         return others[0]
     raise DataError(f"{name}: which column holds the label? Give --label NAME; columns: {shown_names(frame.columns)}")
@@ -126,7 +142,8 @@ def _plain_text(frame: pl.DataFrame, aside: Sequence[str | None], name: str) -> 
     raise DataError(f"{name}: which column holds the text? Give --text NAME; columns: {shown_names(frame.columns)}")
 
 
-def _mean_length(frame: pl.DataFrame, column: str) -> float:
+def mean_length(frame: pl.DataFrame, column: str) -> float:
+    """Return the mean number of characters of the cells that are not empty."""
     if frame.schema[column].is_nested():  # which is neither; what the column is used for says so
         return 0.0
     lengths = frame[column].cast(pl.String, strict=False).str.len_chars()
@@ -142,15 +159,33 @@ def joined_text(frame: pl.DataFrame, columns: Sequence[str]) -> list[str | None]
     return [text if text.strip() else None for text in joined]
 
 
+def rows_with_text(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
+    r"""Return for each row whether `joined_text` finds a text, by polars alone.
+
+    >>> rows_with_text(pl.DataFrame({"a": ["x", "\u3000\x1c", None]}), ["a"]).to_list()
+    [True, False, False]
+    """
+    found = [_as_text(frame[column]).str.contains(_NO_BLANK).fill_null(value=False) for column in columns]
+    return reduce(or_, found)
+
+
+_NO_BLANK = r"[^\s-]"
+"""A character that `str.strip` keeps; for Rust, the separators of ASCII are no blanks."""
+
+
 def _text_cells(column: pl.Series) -> list[str | None]:
+    cells: list[str | None] = _as_text(column).to_list()
+    return cells
+
+
+def _as_text(column: pl.Series) -> pl.Series:
     dtype = column.dtype
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
         raise DataError(
             f"the column {column.name!r} holds {str(dtype).lower()} instead of text; expected text: give another "
             "column with --text NAME"
         )
-    cells: list[str | None] = column.cast(pl.String, strict=False).to_list()
-    return cells
+    return column.cast(pl.String, strict=False)
 
 
 def column_names(frame: pl.DataFrame, *, header: bool) -> list[str]:

@@ -3,18 +3,24 @@
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
 
+from tfcr.data.addresses import is_address
 from tfcr.data.columns import Columns, choose_columns, joined_text
 from tfcr.data.encoding import DataFile, source_name
 from tfcr.data.labels import (
+    bad_label_error,
+    bad_labels,
     check_one_type,
+    counted,
     label_cells,
     label_notes,
     map_labels,
@@ -25,7 +31,7 @@ from tfcr.data.labels import (
     written_label,
 )
 from tfcr.data.options import ReadOptions, Table
-from tfcr.data.readers import READERS, read_label_lines, read_table
+from tfcr.data.readers import READERS, label_lines, read_table
 from tfcr.data.several import (
     FlatLabels,
     as_tuples,
@@ -39,10 +45,11 @@ from tfcr.data.several import (
 from tfcr.data.times import read_times
 from tfcr.errors import DataError, shown
 from tfcr.system.files import scratch_folder
-from tfcr.system.limits import is_pipe, is_there
+from tfcr.system.limits import is_pipe
 from tfcr.text.labels import by_label
 
 STANDARD_INPUT = "-"
+NO_ROWS = "{}: no row has both a text and a label; is --text or --label the wrong column?"
 
 
 @dataclass(frozen=True)
@@ -120,64 +127,138 @@ def read_corpus(*paths: str | Path, **options: Any) -> Corpus:
     return corpus_of_files(paths, ReadOptions(**options))
 
 
-def corpus_of_files(paths: Sequence[str | Path], options: ReadOptions) -> Corpus:
-    """Read labelled texts from files, each with its own columns."""
+def corpus_of_files(paths: Sequence[str | Path], options: ReadOptions, places: Sequence[Path] | None = None) -> Corpus:
+    """Read labelled texts from files, each with its own columns; `places` are copies of them, if there are."""
     labels = options.label_files
     if labels and len(labels) != len(paths):
         raise DataError(f"found {len(paths)} files and {len(labels)} files of labels; expected the same number of each")
     tables, columns, cells = [], [], []
     for number, path in enumerate(paths):
-        with opened(path) as file:
+        with opened(places[number] if places else path) as file:
             table = read_table(file, options, str(path))
             if labels:
                 table = _with_labels(table, Path(labels[number]), options)
             columns.append(choose_columns(table.frame, options, source_name(path), format_name=table.format))
-            cells.append(file_labels(table, columns[-1], file, options, source_name(path)))
+            found = file_labels(table, columns[-1], file, options, source_name(path))
+            table, found = without_bad_labels(table, found, options, source_name(path))
+        cells.append(found)
         tables.append(table)
     how = [
         f"{source_name(path)}: {table.how}, {table.frame.height} rows; {chosen.described()}"
         for path, table, chosen in zip(paths, tables, columns, strict=True)
     ]
+    how += [bad_row_note(source_name(path), table) for path, table in zip(paths, tables, strict=True) if table.bad]
     typed = all(READERS[table.format].typed for table in tables)
     name = ", ".join(map(source_name, paths))
-    cells, separator = _with_several(tables, columns, cells, options, list(map(source_name, paths)))
+    names = list(map(source_name, paths))
+    cells, separator = with_several([table.format for table in tables], columns, cells, options, names)
     corpus = make_corpus(
         [table.frame for table in tables],
         columns,
         name,
-        cells=_of_one_type(cells),
+        cells=[cell for of_file in of_one_type(cells) for cell in of_file],
         typed=typed,
         keep_unlabelled=options.keep_unlabelled,
+        bad=_bad_rows(tables),
     )
     corpus = with_label_options(replace(corpus, label_separator=separator), options)
-    return replace(corpus, notes=("\n".join(how), *corpus.notes, *_content_notes(corpus)))
+    return replace(corpus, notes=("\n".join(how), *corpus.notes, *_repeats(corpus), *content_notes(corpus.labels)))
+
+
+def _bad_rows(tables: Sequence[Table]) -> frozenset[int]:
+    """Return the positions of rows that could not be read, files one after the other."""
+    starts = accumulate((table.frame.height for table in tables), initial=0)
+    return frozenset(start + row for start, table in zip(starts, tables, strict=False) for row, _ in table.bad)
+
+
+def bad_row_note(name: str, table: Table) -> str:
+    """Return how many rows of a file could not be read, and which is the first."""
+    return bad_rows_note(name, len(table.bad), table.bad[0].row + 1, table.bad[0].what)
+
+
+def bad_rows_note(name: str, number: int, row: int, what: str, fate: str = "left out") -> str:
+    """Return how many rows of a file could not be read, and which is the first, counted from 1."""
+    if number == 1:
+        return f"1 row of {name} could not be read and is {fate}, row {row:,}: {what}"
+    return f"{number:,} rows of {name} could not be read and are {fate}, the first is row {row:,}: {what}"
+
+
+def without_bad_labels(table: Table, cells: list[Any], options: ReadOptions, name: str) -> tuple[Table, list[Any]]:
+    """Return a table and its labels; rows whose cells cannot be labels are refused, or are bad and have none."""
+    bad = list(bad_labels(cells, splitting_separator(table.format, options)))
+    if not bad:
+        return table, cells
+    if options.bad_rows == "stop":
+        raise bad_label_error(name, bad[0].row + 1, bad[0].what)
+    cells = list(cells)
+    for row, _ in bad:
+        cells[row] = None
+    return replace(table, bad=tuple(sorted((*table.bad, *bad)))), cells
+
+
+def cell_separator(format_name: str, options: ReadOptions) -> str | None:
+    """Return what may separate several labels in a cell."""
+    return READERS[format_name].label_separator or options.label_separator or options.default_separator
+
+
+def splitting_separator(format_name: str, options: ReadOptions) -> str | None:
+    """Return what separates several labels in a cell wherever it occurs: that of a model, if it gives several."""
+    return cell_separator(format_name, options if options.several else replace(options, default_separator=None))
 
 
 def with_label_options(corpus: Corpus, options: ReadOptions) -> Corpus:
     """Return a corpus whose labels are mapped and merged as the user wants, with a note on each."""
+    if options.label_map is None and not options.merge_labels:
+        return corpus
+    labels, kept, notes = wanted_labels(corpus.labels, options, corpus.name)
+    return replace(corpus.take(kept), labels=labels, notes=(*corpus.notes, *notes))
+
+
+def wanted_labels(
+    labels: list[Any], options: ReadOptions, name: str, sizes: list[int] | None = None
+) -> tuple[list[Any], Sequence[int], list[str]]:
+    """Return labels, mapped and merged as the user wants; the positions of the rows that keep one; and notes.
+
+    Parameters
+    ----------
+    labels, options, name
+        The labels of rows, what the user wants, and what errors call their source.
+    sizes
+        How many rows have these labels, if not one each.
+    """
+    kept: Sequence[int] = range(len(labels))
+    notes: list[str] = []
     if options.label_map is not None:
-        known = read_label_map(options.label_map)
-        flat = FlatLabels.of(corpus.labels)
-        mapped, notes = map_labels(flat.labels, known, any_spelling=options.merge_labels, several=corpus.several)
+        flat = FlatLabels.of(labels)
+        mapped, notes = map_labels(
+            flat.labels,
+            read_label_map(options.label_map),
+            any_spelling=options.merge_labels,
+            several=has_sets(labels[:1]),
+            sizes=flat.spread(sizes),
+        )
         rows = flat.nest(mapped)
-        corpus = replace(corpus, labels=rows).take(rows_left(corpus.labels, rows))
-        flat = FlatLabels.of(corpus.labels)
-        if not flat.labels:
-            raise DataError(f"{corpus.name}: the map of labels leaves out every row; expected one that keeps some")
-        typed = typed_labels(flat.labels)
-        check_one_type(typed, corpus.name)
-        corpus = replace(corpus, labels=flat.nest(typed), notes=(*corpus.notes, *notes))
+        kept = rows_left(labels, rows)
+        labels, sizes = [rows[row] for row in kept], sizes and [sizes[row] for row in kept]
+        if not FlatLabels.of(labels).labels:
+            raise DataError(f"{name}: the map of labels leaves out every row; expected one that keeps some")
+        labels = _checked(labels, name, typed=False)
     if options.merge_labels:
-        flat = FlatLabels.of(corpus.labels)
-        merged, notes = merge_spellings(flat.labels, options.default_classes)
-        corpus = replace(corpus, labels=flat.nest(merged), notes=(*corpus.notes, *notes))
-    return corpus
+        flat = FlatLabels.of(labels)
+        merged, more = merge_spellings(flat.labels, options.default_classes, flat.spread(sizes))
+        labels, notes = flat.nest(merged), [*notes, *more]
+    return labels, kept, notes
 
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[Path]:
-    """Give a path to read from; standard input and a pipe of the shell are written to a temporary file first."""
-    if is_stream(path):
+    """Give a path to read from; an address, standard input and a pipe of the shell are copied to a temporary folder."""
+    if is_address(str(path)):
+        from tfcr.data.remote import copied  # noqa: PLC0415 - loads what downloads need; files need nothing of it
+
+        with scratch_folder() as folder:
+            yield copied(str(path), folder)
+    elif is_stream(path):
         with scratch_folder() as folder:
             copy = folder / "standard input"
             with _stream(path) as stream, copy.open("wb") as file:
@@ -207,9 +288,7 @@ def _stream(path: str | Path) -> Iterator[IO[bytes]]:
 
 
 def _with_labels(table: Table, file: Path, options: ReadOptions) -> Table:
-    if not is_there(file):
-        raise DataError(f"{file} does not exist; expected a file of labels, one per line")
-    labels = read_label_lines(file, options)
+    labels = list(label_lines(file, options))
     if len(labels) != table.frame.height:
         raise DataError(
             f"{file} holds {len(labels)} labels for {table.frame.height} texts; expected one label per line and text"
@@ -228,6 +307,7 @@ def make_corpus(
     cells: Sequence[Any],
     typed: bool,
     keep_unlabelled: bool = False,
+    bad: Collection[int] = (),
 ) -> Corpus:
     """Return the labelled texts of tables, each with its own columns; rows without text or label are left out.
 
@@ -243,23 +323,22 @@ def make_corpus(
         Whether all tables come from formats with types.
     keep_unlabelled
         Whether texts without a label are kept, apart from the others.
+    bad
+        Positions of rows that could not be read, and are counted elsewhere.
     """
     texts = [text for frame, chosen in zip(frames, columns, strict=True) for text in joined_text(frame, chosen.text)]
+    for row in bad:
+        texts[row] = None
     labels = by_label(lambda label: None if is_missing(label) else label, cells)
     groups = _groups(frames, columns, name) if columns[0].group else None
     is_whole = None not in texts and None not in labels
     used = [row for row in range(len(texts)) if is_whole or (texts[row] is not None and labels[row] is not None)]
     if not used:
-        raise DataError(f"{name}: no row has both a text and a label; is --text or --label the wrong column?")
-    flat = FlatLabels.of([labels[row] for row in used])
-    if not flat.labels:
-        raise DataError(f"{name}: no row has a label; is --label the wrong column?")
-    united, notes = unite_types(flat.labels, name)
-    of_one_type = typed_labels(united, typed=typed)
-    check_one_type(of_one_type, name)
+        raise DataError(NO_ROWS.format(name))
+    known, notes = united_labels([labels[row] for row in used], name, typed=typed)
     corpus = Corpus(
         texts=[text for text, label in zip(texts, labels, strict=True) if text is not None and label is not None],
-        labels=flat.nest(of_one_type),
+        labels=known,
         groups=[groups[row] for row in used] if groups else None,
         times=_times(frames, columns, used, name) if columns[0].time else None,
         rows=[row + 1 for row in used],
@@ -271,7 +350,23 @@ def make_corpus(
         pairs = enumerate(zip(texts, labels, strict=True), start=1)
         apart = {row: text for row, (text, label) in pairs if text is not None and label is None}
         corpus = replace(corpus, unlabelled=apart)
-    return replace(corpus, notes=(*_row_notes(texts, labels, keep_unlabelled=keep_unlabelled), *notes))
+    return replace(corpus, notes=(*_row_notes(texts, labels, bad, keep_unlabelled=keep_unlabelled), *notes))
+
+
+def united_labels(labels: list[Any], name: str, *, typed: bool) -> tuple[list[Any], list[str]]:
+    """Return the labels of rows as labels of one type, with a note if they were of several; see `make_corpus`."""
+    flat = FlatLabels.of(labels)
+    if not flat.labels:
+        raise DataError(f"{name}: no row has a label; is --label the wrong column?")
+    united, notes = unite_types(flat.labels, name)
+    return _checked(flat.nest(united) if notes else labels, name, typed=typed), notes
+
+
+def _checked(labels: list[Any], name: str, *, typed: bool) -> list[Any]:
+    flat = FlatLabels.of(labels)
+    of_one_type = typed_labels(flat.labels, typed=typed)
+    check_one_type(of_one_type, name)
+    return flat.nest(of_one_type)
 
 
 def is_missing(label: Any) -> bool:
@@ -283,37 +378,58 @@ def is_missing(label: Any) -> bool:
 
 def file_labels(table: Table, columns: Columns, file: Path, options: ReadOptions, name: str) -> list[Any]:
     """Return the labels of a table, None where there is none, tuples of lists; of JSON, each with its own type."""
-    column = table.frame[str(columns.label)]
     exact = READERS[table.format].cells
-    if exact is None or (column.dtype == pl.String and not column.str.contains(_AMBIGUOUS).any()):
+    skips = options.bad_rows == "skip"
+    again = None if exact is None else partial(exact, DataFile(file, name, skips=skips), options)
+    return column_labels(table.frame[str(columns.label)], again, name)
+
+
+def has_exact_labels(column: pl.Series, again: Callable[[str], list[Any]] | None) -> bool:
+    """Return whether a column of labels holds what its file does, so that it need not be read again."""
+    return again is None or (column.dtype == pl.String and not column.str.contains(_AMBIGUOUS).any())
+
+
+def column_labels(column: pl.Series, again: Callable[[str], list[Any]] | None, name: str) -> list[Any]:
+    """Return the labels of a column, as `file_labels` does; `again` reads it from its file, each cell with its type."""
+    if has_exact_labels(column, again) or again is None:
         return list_cells(column, name) if holds_lists(column) else label_cells(column, name)
     if not holds_lists(column):
         label_cells(column, name)  # refuses objects
-    cells = exact(DataFile(file, name), options, column.name)
+    cells = again(column.name)
     if len(cells) != len(column):
         raise DataError(f"{name} holds {len(column)} or {len(cells)} objects; expected one JSON object per line")
     return as_tuples(cells)
 
 
-def _with_several(
-    tables: Sequence[Table],
+def with_several(
+    format_names: Sequence[str],
     columns: Sequence[Columns],
     cells: Sequence[list[Any]],
     options: ReadOptions,
     names: Sequence[str],
+    rows: Sequence[list[int]] | None = None,
 ) -> tuple[list[list[Any]], str | None]:
     """Return the labels of all files as tuples if a file has several per row, and what separates them in a cell.
 
     A separator that the user gives must occur; that of a model's training data need not.
+
+    Parameters
+    ----------
+    format_names, columns, cells, names
+        For each file its format, its columns, the cells of its labels, and what errors call it.
+    options
+        What the user says about them.
+    rows
+        The rows that the cells stand in, if not 1, 2 and so on.
     """
-    formats = [READERS[table.format] for table in tables]
+    formats = [READERS[name] for name in format_names]
     given = options.label_separator
     lists = [has_sets(of_file) for of_file in cells]
     for name, reader, is_list in zip(names, formats, lists, strict=True):
         if given and (is_list or reader.label_separator):
             how = "lists of labels" if is_list else "a mark before each label"
             raise DataError(f"{name}: found --label-separator {given!r}, and {how}; leave it out")
-    separators = [reader.label_separator or given or options.default_separator for reader in formats]
+    separators = [cell_separator(name, options) for name in format_names]
     found = [
         separator is not None and any(separator in cell for cell in of_file if isinstance(cell, str))
         for separator, of_file in zip(separators, cells, strict=True)
@@ -333,8 +449,8 @@ def _with_several(
         _sets_of_file(of_file, separator, typed=reader.typed)
         for of_file, separator, reader in zip(cells, separators, formats, strict=True)
     ]
-    for of_file, name in zip(sets, names, strict=True):
-        check_sets(of_file, name)
+    for number, (of_file, name) in enumerate(zip(sets, names, strict=True)):
+        check_sets(of_file, name, rows[number] if rows else None)
     return sets, next((separator for separator in separators if separator), None)
 
 
@@ -349,13 +465,13 @@ _AMBIGUOUS = r"^\s*[-+\d{\[]|^\s*(true|false|null|NaN|-?Infinity)\s*$|[\x00\ufff
 """Text that polars may have made of a number, a boolean, a list, an object or half of a surrogate pair."""
 
 
-def _of_one_type(cells: Sequence[list[Any]]) -> list[Any]:
-    """Return the labels of all files; as text if one file has text and another has numbers."""
+def of_one_type(cells: Sequence[list[Any]]) -> list[list[Any]]:
+    """Return the labels of each file; as text if one file has text and another has numbers."""
     known = [[cell for cell in of_file if cell is not None] for of_file in cells]
     kinds = {frozenset(map(type, FlatLabels.of(of_file).labels)) for of_file in known}
     if len(kinds) > 1 and any(str in kind for kind in kinds):
-        return [_written(cell) for of_file in cells for cell in of_file]
-    return [cell for of_file in cells for cell in of_file]
+        return [list(map(_written, of_file)) for of_file in cells]
+    return list(cells)
 
 
 def _written(cell: Any) -> Any:
@@ -374,30 +490,44 @@ def _times(frames: Sequence[pl.DataFrame], columns: Sequence[Columns], used: Seq
     return read_times([frame[str(chosen.time)] for frame, chosen in zip(frames, columns, strict=True)], used, name)
 
 
-def _row_notes(texts: Sequence[str | None], labels: Sequence[Any], *, keep_unlabelled: bool) -> list[str]:
+def _row_notes(
+    texts: Sequence[str | None], labels: Sequence[Any], bad: Collection[int], *, keep_unlabelled: bool
+) -> list[str]:
     if None not in texts and None not in labels:  # as usual: no pass in Python
         return []
     rows: dict[str, list[int]] = {"text": [], "label": [], "text and no label": []}
     for number, (text, label) in enumerate(zip(texts, labels, strict=True), start=1):
-        if text is None or label is None:
+        if (text is None or label is None) and number - 1 not in bad:
             what = "label" if text is not None else "text" if label is not None else "text and no label"
             rows[what].append(number)
     return [
-        f"{len(missing)} of {len(texts)} rows have no {what} and are "
-        f"{'kept apart' if keep_unlabelled and what == 'label' else 'left out'} "
-        f"(row {', '.join(map(str, missing[:3]))}{', …' if len(missing) > 3 else ''})"
+        row_note(
+            what, len(missing), missing[:3], len(texts), "kept apart" if keep_unlabelled and what == "label" else ""
+        )
         for what, missing in rows.items()
         if missing
     ]
 
 
-def _content_notes(corpus: Corpus) -> list[str]:
-    notes = []
+def row_note(what: str, number: int, first: Sequence[int], n_rows: int, fate: str = "") -> str:
+    """Return a line on rows that lack something: how many of all, and the first three of them."""
+    rows = ", ".join(map(str, first)) + (", …" if number > len(first) else "")
+    return f"{number} of {n_rows} rows have no {what} and are {fate or 'left out'} (row {rows})"
+
+
+def _repeats(corpus: Corpus) -> list[str]:
     repeats = len(corpus) - len(set(zip(corpus.texts, map(str, corpus.labels), strict=True)))
-    if repeats:
-        notes.append(f"{repeats} rows repeat the text and label of another; each is kept")
-    if corpus.several:
-        sizes = list(map(len, corpus.labels))
-        without = f"; {sizes.count(0)} have none, and count as documents of no class" if 0 in sizes else ""
-        notes.append(f"several labels per row, {sum(sizes) / len(sizes):.2f} in the mean{without}")
-    return [*notes, *label_notes(FlatLabels.of(corpus.labels).labels, several=corpus.several)]
+    return [f"{repeats} rows repeat the text and label of another; each is kept"] if repeats else []
+
+
+def content_notes(labels: Sequence[Any], sizes: Sequence[int] | None = None) -> list[str]:
+    """Return what a user should know of the labels of rows; `sizes` is how many rows have them, if not one each."""
+    notes, several = [], has_sets(labels[:1])
+    flat = FlatLabels.of(labels)
+    if several:
+        of_rows = counted(map(len, labels), sizes)
+        n_labels = sum(length * number for length, number in of_rows.items())
+        without = f"; {of_rows[0]} have none, and count as documents of no class" if of_rows[0] else ""
+        notes.append(f"several labels per row, {n_labels / of_rows.total():.2f} in the mean{without}")
+    counts = counted(flat.labels, flat.spread(sizes))
+    return [*notes, *label_notes(counts, several=several)]

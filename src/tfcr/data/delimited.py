@@ -16,10 +16,10 @@ import polars as pl
 
 from tfcr.data.columns import column_names, column_numbers
 from tfcr.data.dialect import detect_dialect
-from tfcr.data.encoding import DataFile, bare_lines, decode_chunks, encoding_of, lines
-from tfcr.data.options import ReadOptions, Table
+from tfcr.data.encoding import DataFile, Encoding, bare_lines, decode_chunks, encoding_of, lines
+from tfcr.data.options import BadRow, ReadOptions, Table
 from tfcr.data.quotes import find_quoting, tally
-from tfcr.data.streaming import MOST_ROW_BYTES, Piece, row_end, text_pieces, whole_rows
+from tfcr.data.streaming import MOST_ROW_BYTES, Piece, emptied, row_end, text_pieces, whole_rows
 from tfcr.errors import DataError, TfcrWarning
 
 if TYPE_CHECKING:
@@ -50,19 +50,30 @@ def read_delimited(file: DataFile, options: ReadOptions, separator: str | None =
     if separator is None:
         sample = next(decode_chunks([file.head()], encoding.name, file.name, "replace"))
         separator = detect_separator(sample, quoting=options.quoting)
-    form = _form(file, encoding.name, separator, options)
+    return _read_separated(file, options, encoding, separator)
+
+
+def _read_separated(file: DataFile, options: ReadOptions, encoding: Encoding, separator: str) -> Iterator[Table]:
+    form = file.fact("form", lambda: _form(file, encoding.name, separator, options))
     described = f"{SEPARATORS.get(separator, repr(separator))}-separated"
     dialect = detect_dialect(file, encoding.name, separator, quoting=not form.is_literal)
     names: list[str] = []
     for piece in text_pieces(file, encoding.name, row_end(separator, quoting=form.quoting)):
-        frame = _read_piece(piece, file.name, form, len(names))
+        bad: list[BadRow] | None = [] if file.skips else None
+        frame = _read_piece(piece, file.name, form, len(names), bad)
         if not frame.width:
             continue  # blank lines before the first row
+        frame, marked = emptied(frame, piece, encoding.name)
+        bad = sorted([*(bad or ()), *marked])
         how = piece.described(described, encoding, *form.notes)
         if not names:
+            if options.header and bad and bad[0].row == 0:
+                raise DataError(f"{file.name}: {bad[0].what}, in the names of its columns; give --encoding NAME")
             names = column_names(frame, header=options.header)
             frame = frame.slice(1) if options.header else frame
-        yield Table(frame.rename(dict(zip(frame.columns, names, strict=True))), how, dialect=dialect)
+            bad = [BadRow(row - options.header, what) for row, what in bad]
+        frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
+        yield Table(frame, how, dialect=dialect, bad=tuple(bad))
 
 
 class Form(NamedTuple):
@@ -192,8 +203,11 @@ def csv_cells(text: Iterable[str], separator: str = ",", *, quoting: bool = True
 # rows ----------------------------------------------------------------------------------------------------------------
 
 
-def _read_piece(piece: Piece, name: str, form: Form, width: int) -> pl.DataFrame:
-    """Return the rows of a piece, the header among them; `width` is the number of columns, 0 in the first piece."""
+def _read_piece(piece: Piece, name: str, form: Form, width: int, bad: list[BadRow] | None) -> pl.DataFrame:
+    """Return the rows of a piece, the header among them; `width` is the number of columns, 0 in the first piece.
+
+    Rows that cannot be read are empty and added to `bad`; if that is None, they are refused.
+    """
     content = piece.content if width else _BLANK_LINES.sub(b"", piece.content, count=1)
     if not content:
         return pl.DataFrame()
@@ -203,7 +217,7 @@ def _read_piece(piece: Piece, name: str, form: Form, width: int) -> pl.DataFrame
     frame = _read_regular(content, form, width)
     if frame is None:
         lines_before = piece.lines_before + piece.content.count(b"\n") - content.count(b"\n")
-        frame = _read_irregular(content, f"{name}, line", lines_before, form, width)
+        frame = _read_irregular(content, name, lines_before, form, width, bad)
     return frame.select(_unquoted(pl.all())) if form.unquote else frame
 
 
@@ -244,7 +258,9 @@ def _read_regular(content: bytes, form: Form, width: int) -> pl.DataFrame | None
     return frame.select(pl.all().replace("", None)) if quoting and b'""' in content else frame
 
 
-def _read_irregular(content: bytes, where: str, lines_before: int, form: Form, width: int) -> pl.DataFrame:
+def _read_irregular(
+    content: bytes, name: str, lines_before: int, form: Form, width: int, bad: list[BadRow] | None
+) -> pl.DataFrame:
     """Read stray quotes, and rows that end in more separators than others; a blank line is an empty row."""
     rows: list[list[str | None]] = []
     reader = csv_cells(_csv_lines(content.decode()), form.separator, quoting=form.quoting)
@@ -252,10 +268,14 @@ def _read_irregular(content: bytes, where: str, lines_before: int, form: Form, w
         row: list[str | None] = [cell.replace(_RETURN, "\r") or None for cell in cells]
         if any(cell is not None for cell in row[width:]):
             hint = f"--columns {width}, and the last takes the rest" if width > 1 else "--format lines"
-            raise DataError(
-                f"{where} {lines_before + reader.line_num}: found {len(row)} columns; expected {width}, as "
-                f"in the first line. If texts hold the separator, give {hint}"
-            )
+            where = f"line {lines_before + reader.line_num}"
+            what = f"{where}: found {len(row)} columns; expected {width}, as in the first line"
+            if bad is None:
+                raise DataError(
+                    f"{name}, {what}. If texts hold the separator, give {hint}; or leave such rows out: --bad-rows skip"
+                )
+            bad.append(BadRow(len(rows), what))
+            row = []
         rows.append((row + [None] * width)[:width])
     return pl.DataFrame(rows, schema=dict.fromkeys(column_numbers(width), pl.String), orient="row")
 

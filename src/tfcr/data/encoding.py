@@ -2,15 +2,18 @@
 
 import codecs
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from tfcr.data.addresses import is_address, shown_address
 from tfcr.data.options import ReadOptions
 from tfcr.errors import DataError
 from tfcr.system.archives import file_chunks
+
+T = TypeVar("T")
 
 SMALL_BYTES = 1 << 24
 """A file that unpacks to at most this many bytes is held in memory; a larger one is read again for each pass."""
@@ -30,11 +33,25 @@ class DataFile:
         Where it is.
     name
         What messages call it; the path if empty.
+    facts
+        What was detected when it was read before: passes over the whole file that need not be repeated. What is
+        detected now is added.
+    skips
+        Whether rows that cannot be read are left out; then NO_TEXT stands for bytes that are not in the encoding.
     """
 
-    def __init__(self, path: Path, name: str = "") -> None:
+    def __init__(self, path: Path, name: str = "", facts: dict[str, Any] | None = None, *, skips: bool = False) -> None:
         self.path = path
         self.name = source_name(name or path)
+        self.skips = skips
+        self._facts = {} if facts is None else facts
+
+    def fact(self, name: str, detect: Callable[[], T]) -> T:
+        """Return what is known of the file, or else detect it."""
+        if name not in self._facts:
+            self._facts[name] = detect()
+        found: T = self._facts[name]
+        return found
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the bytes of the file: from memory if it is small, else from disk."""
@@ -58,8 +75,11 @@ class DataFile:
 
 
 def source_name(source: str | Path) -> str:
-    """Return what messages call a file, or ``-``, as text that can be printed and stored."""
-    return "standard input" if str(source) == "-" else printable(str(source))
+    """Return what messages call a file, an address or ``-``, as text that can be printed and stored."""
+    name = str(source)
+    if is_address(name):
+        name = shown_address(name)
+    return "standard input" if name == "-" else printable(name)
 
 
 def printable(name: str) -> str:
@@ -103,6 +123,11 @@ _LEAST_CONFIDENCE = 0.05
 _SURE_CONFIDENCE = 0.1
 _CLEARLY = 1.25
 """A choice is sure if no encoding that reads the text differently comes closer than this factor."""
+_LEAST_LINES = 10
+_PER_DAMAGED = 10
+"""A file is damaged UTF-8 if it has so many non-ASCII lines in UTF-8, and so many for each one that is not."""
+_ENOUGH_DAMAGED = 1000
+"""After so many lines that are not UTF-8 it can be told."""
 _CONTROLS = re.compile("[\x80-\x9f]")
 """Control characters that no text holds; they appear where letters of DOS are read as ISO 8859."""
 
@@ -128,7 +153,7 @@ def detect_encoding(chunks: Chunks) -> Encoding:
             return Encoding(name)
     if wide := _utf16_without_mark(head):
         return Encoding(wide)
-    if _can_decode(chunks(), "utf-8"):
+    if _can_decode(chunks(), "utf-8") or _is_mostly_utf8(chunks()):
         return Encoding("utf-8")
     guess = _guess(_non_ascii_lines(chunks()))
     for encoding in (guess, Encoding(_WESTERN, is_sure=False)):
@@ -139,7 +164,9 @@ def detect_encoding(chunks: Chunks) -> Encoding:
 
 def encoding_of(file: DataFile, options: ReadOptions) -> Encoding:
     """Return the encoding that the user gave, else the detected one."""
-    return given_encoding(options.encoding, file.head()) if options.encoding else detect_encoding(file.chunks)
+    if options.encoding:
+        return given_encoding(options.encoding, file.head())
+    return file.fact("encoding", lambda: detect_encoding(file.chunks))
 
 
 def given_encoding(name: str, head: bytes) -> Encoding:
@@ -187,6 +214,19 @@ def _can_decode(chunks: Iterable[bytes], name: str) -> bool:
     return True
 
 
+def _is_mostly_utf8(chunks: Iterable[bytes]) -> bool:
+    """Return whether a file is UTF-8 but for a few damaged lines: no other encoding looks like it by chance."""
+    found: Counter[bool] = Counter()
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        found.update(_can_decode([line], "utf-8") for line in whole if not line.isascii())
+        is_other = found[False] > _ENOUGH_DAMAGED and found[True] < _PER_DAMAGED * found[False]
+        if is_other or len(rest) > HEAD_BYTES:  # one long line: texts have shorter ones
+            return False
+    return found[True] >= max(_LEAST_LINES, _PER_DAMAGED * found[False])
+
+
 def _non_ascii_lines(chunks: Iterable[bytes]) -> bytes:
     """Return the first HEAD_BYTES of lines with a byte above 127: a few of them drown among thousands in English."""
     found = bytearray()
@@ -227,6 +267,10 @@ def _guess(evidence: bytes) -> Encoding:
     return Encoding(best, is_sure=confidence >= least and not has_rival)
 
 
+NO_TEXT = "\ufdd1"
+"""Stands for bytes that are not in the encoding, where their rows are left out: no character, so no text holds it."""
+codecs.register_error("tfcr-no-text", lambda error: (NO_TEXT, getattr(error, "end", 0)))
+
 # decoding ------------------------------------------------------------------------------------------------------------
 
 
@@ -240,7 +284,7 @@ def decode_chunks(chunks: Iterable[bytes], encoding: str, where: object, errors:
     where
         What errors call the file.
     errors
-        ``strict``, or ``replace`` to read on with replacement characters.
+        ``strict``, or ``replace`` to read on with replacement characters, or ``tfcr-no-text`` with NO_TEXT instead.
     """
     try:
         decoder = codecs.getincrementaldecoder(encoding)(errors)
@@ -266,8 +310,8 @@ def decode_chunks(chunks: Iterable[bytes], encoding: str, where: object, errors:
 
 def utf8_chunks(file: DataFile, encoding: str) -> Iterator[bytes]:
     """Yield the text of a file in UTF-8, without its byte order mark; see `decode_chunks`."""
-    if encoding != "utf-8":
-        for text in decode_chunks(file.chunks(), encoding, file.name):
+    if encoding != "utf-8" or file.skips:
+        for text in decode_chunks(file.chunks(), encoding, file.name, "tfcr-no-text" if file.skips else "strict"):
             try:
                 yield text.encode()
             except UnicodeEncodeError:
@@ -299,7 +343,8 @@ def _lines(error: UnicodeDecodeError) -> int:
 def _not_in_encoding(where: object, encoding: str, position: int, line: int) -> DataError:
     return DataError(
         f"{where}: byte {position}, in line {line}, is not {encoding}; "
-        f"give the file's encoding, as in --encoding latin-1 (others: {ENCODINGS})"
+        f"give the file's encoding, as in --encoding latin-1 (others: {ENCODINGS}), or leave such rows out: "
+        "--bad-rows skip"
     )
 
 

@@ -29,16 +29,18 @@ _DIED = "it is damaged, or needs too much memory or time"
 
 
 def parse_isolated(
-    kind: str, path: Path, content: bytes | None = None, **options: Any
+    kind: str, path: Path, content: bytes | None = None, *, size: int | None = None, **options: Any
 ) -> Iterator[dict[str, Any] | pl.DataFrame]:
     """Yield the tables, and the facts by name, that another process finds in a file.
 
     Parameters
     ----------
     kind
-        ``parquet`` or ``xlsx``.
+        ``parquet``, ``parquet files`` or ``xlsx``.
     path, content
         The file, or the bytes to parse instead.
+    size
+        In bytes, if it is not that of the file or content: limits depend on it.
     options
         See the function of that kind in `isolated_child`.
 
@@ -47,7 +49,8 @@ def parse_isolated(
     ValueError
         If the file cannot be parsed; the message says why, and names no file.
     """
-    size = len(content) if content is not None else path.stat().st_size
+    if size is None:
+        size = len(content) if content is not None else path.stat().st_size
     request = {"kind": kind, "path": None if content is not None else os.fspath(path.resolve()), "size": size}
     most = max(limit("table unpacked"), limit("unpacked ratio") * size)
     command = [sys.executable, "-P", str(_PROGRAM), json.dumps({**request, "most": most, **options})]

@@ -7,6 +7,7 @@ content.
 
 import io
 import json
+import os
 import struct
 import sys
 from typing import Any
@@ -30,11 +31,8 @@ def main() -> None:
         _send(b"z", b"")
     except MemoryError:
         _send(b"e", b"it needs too much memory")
-    except pl.exceptions.PanicException:  # which is no Exception, and says nothing to a user
-        _send(b"e", b"it is damaged")
-    except Exception as error:
-        lines = str(error).strip().splitlines()
-        _send(b"e", (lines[0] if lines else type(error).__name__).encode("utf-8", "replace"))
+    except (Exception, pl.exceptions.PanicException) as error:  # the last is no Exception
+        _send(b"e", _reason(error).encode("utf-8", "replace"))
 
 
 def _limit(size: int) -> None:
@@ -63,17 +61,87 @@ def _send_table(frame: pl.DataFrame) -> None:
     _send(b"t", stream.getvalue())
 
 
-def _parse_parquet(path: str, size: int, piece_bytes: int, piece_rows: int, most: int) -> None:
-    """Send the rows in pieces, which are small enough if the file is large; refuse more than `most` bytes."""
-    rows = pl.scan_parquet(path, glob=False)
-    height = rows.select(pl.len()).collect().item()
-    unpacked = _LEAST_ROW_BYTES * height
-    _check_size(unpacked, most)
-    for start, length in row_slices(height, size, piece_bytes, piece_rows):
-        frame = rows.slice(start, length).collect()
-        unpacked += frame.estimated_size()
-        _check_size(unpacked, most)
-        _send_table(frame)
+class _Pieces:
+    """What is sent of Parquet files: pieces that are small enough if a file is large.
+
+    Parameters
+    ----------
+    piece_bytes, piece_rows, most
+        See `row_slices`; and how many bytes all files may unpack to.
+    skips
+        Whether rows that cannot be read are sent as empty ones, after a message that says why.
+    """
+
+    def __init__(self, piece_bytes: int, piece_rows: int, most: int, *, skips: bool = False) -> None:
+        self.piece_bytes, self.piece_rows, self.most, self.skips = piece_bytes, piece_rows, most, skips
+        self.unpacked = 0
+
+    def send(self, rows: pl.LazyFrame, size: int, like: pl.DataFrame | None = None, name: str = "") -> None:
+        """Send the rows of a file of `size` bytes, with the columns of an empty table if it is given."""
+        height = rows.select(pl.len()).collect().item()
+        self._add(_LEAST_ROW_BYTES * height)
+        for start, length in row_slices(height, size, self.piece_bytes, self.piece_rows):
+            try:
+                frame = rows.slice(start, length).collect()
+            except (Exception, pl.exceptions.PanicException) as error:
+                what = f"rows {start + 1:,} to {min(start + length, height):,}{name}: {_reason(error)}"
+                if not self.skips:
+                    raise ValueError(what) from None
+                _send(b"i", json.dumps({"bad": what}).encode())
+                frame = pl.DataFrame(schema=rows.collect_schema()).clear(min(length, height - start))
+            self._add(frame.estimated_size())
+            _send_table(frame if like is None else pl.concat([like, frame], how="diagonal_relaxed"))
+
+    def _add(self, unpacked: float) -> None:
+        self.unpacked += int(unpacked)
+        _check_size(self.unpacked, self.most)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, pl.exceptions.PanicException):  # which says nothing to a user
+        return "it is damaged"
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _parse_parquet(path: str, size: int, **how: Any) -> None:
+    """Send the rows of a file; for `how` see _Pieces."""
+    _Pieces(**how).send(pl.scan_parquet(path, glob=False, hive_partitioning=False), size)
+
+
+def _parse_parquet_files(path: str | None, size: int, **how: Any) -> None:
+    """Send the rows of several files, with the columns of all.
+
+    Standard input has their paths and names, and more columns, with the value that all rows of a file have.
+    """
+    files = json.loads(sys.stdin.buffer.read())
+    scans, columns = [], []
+    for place, name, values in files:
+        scan = pl.scan_parquet(place, glob=False, hive_partitioning=False)
+        kinds = {column: pl.String if isinstance(value, str) else pl.Int64 for column, value in values.items()}
+        try:
+            scan = scan.with_columns(pl.lit(values[column], kind).alias(column) for column, kind in kinds.items())
+            columns.append(pl.DataFrame(schema=scan.collect_schema()))
+        except (Exception, pl.exceptions.PanicException) as error:
+            raise ValueError(f"{name}: {_reason(error)}") from None
+        scans.append(scan)
+    like = _united(columns, [column for _, _, values in files[:1] for column in values])
+    pieces = _Pieces(**how)
+    for scan, (place, name, _) in zip(scans, files, strict=True):
+        pieces.send(scan, os.stat(place).st_size, like, f" of {name}")  # noqa: PTH116 - pathlib loads slowly
+
+
+def _united(tables: list[pl.DataFrame], last: list[str]) -> pl.DataFrame:
+    """Return an empty table with the columns of all, of types that hold those of all; some columns come last."""
+    try:
+        like = pl.concat(tables, how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"columns of its files have different types: {_reason(error)}") from None
+    for table in tables:
+        for column, kind in table.schema.items():
+            if kind.is_nested() and kind != like.schema[column]:
+                raise ValueError(f"columns of its files have different types: {column} is {kind}, and not in all files")
+    return like.select([column for column in like.columns if column not in last] + last)
 
 
 def _check_size(unpacked: float, most: int) -> None:
@@ -127,7 +195,7 @@ def _parse_xlsx(path: str | None, size: int, sheet: str | None, most: int) -> No
     _send_table(frame)
 
 
-_PARSERS: dict[str, Any] = {"parquet": _parse_parquet, "xlsx": _parse_xlsx}
+_PARSERS: dict[str, Any] = {"parquet": _parse_parquet, "parquet files": _parse_parquet_files, "xlsx": _parse_xlsx}
 
 if __name__ == "__main__":
     main()

@@ -5,13 +5,14 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from tfcr.data.encoding import DataFile, Encoding, bare_lines, decode_chunks, encoding_of
-from tfcr.data.options import ReadOptions, Table
+from tfcr.data.encoding import NO_TEXT, DataFile, Encoding, bare_lines, decode_chunks, encoding_of
+from tfcr.data.options import BadRow, ReadOptions, Table
 from tfcr.data.streaming import Piece, line_end, text_pieces
 from tfcr.errors import DataError
 
@@ -19,6 +20,7 @@ MOST_DEPTH = 32
 """Deeper lists or objects are refused: compiled code overflows its stack at some hundreds."""
 MOST_DIGITS = {"cell of a table": 38, "label": 4000}
 """Integers with more digits are read as text: polars has none larger, and Python converts none of 4,301 digits."""
+_MARK = NO_TEXT.encode()
 _NO_OBJECT = re.compile(rb"\n[ \t\r]*[^{ \t\r\n]")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPES = re.compile(rb"(\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..|(\\.)", re.DOTALL)
@@ -31,8 +33,12 @@ def read_jsonl(file: DataFile, options: ReadOptions) -> Iterator[Table]:
     is_list = _is_list(file, encoding)
     names: list[str] = []
     n_empty, how = 0, ""
+    bad: list[BadRow] = []
     for piece in _json_pieces(file, encoding, is_list=is_list):
-        frame = _frame(piece._replace(content=_whole_characters(piece.content)), file.name, is_list=is_list)
+        found: list[BadRow] | None = [] if file.skips and not is_list else None
+        whole = piece._replace(content=_whole_characters(piece.content))
+        frame = _frame(whole, file.name, is_list=is_list, bad=found)
+        bad += (BadRow(n_empty + row, what) for row, what in found or ())
         how = piece.described("JSON lines", encoding)
         if not frame.width:  # empty objects only, which a table without columns cannot hold
             n_empty += frame.height
@@ -40,10 +46,11 @@ def read_jsonl(file: DataFile, options: ReadOptions) -> Iterator[Table]:
         names = frame.columns
         if n_empty:
             frame = pl.concat([_empty_rows(n_empty, names), frame], how="diagonal_relaxed")
-        yield Table(frame, how)
-        n_empty = 0
+        cells = partial(_piece_cells, piece, file, n_empty, is_list=is_list)
+        yield Table(frame, how, cells=cells, bad=tuple(bad))
+        n_empty, bad = 0, []
     if n_empty and names:
-        yield Table(_empty_rows(n_empty, names), how)
+        yield Table(_empty_rows(n_empty, names), how, bad=tuple(bad))
 
 
 def json_cells(file: DataFile, options: ReadOptions, column: str) -> list[Any]:
@@ -51,9 +58,13 @@ def json_cells(file: DataFile, options: ReadOptions, column: str) -> list[Any]:
     encoding = encoding_of(file, options)
     is_list = _is_list(file, encoding)
     pieces = _json_pieces(file, encoding, is_list=is_list)
-    return [
-        record.get(column) for piece in pieces for record in _records(piece, file.name, MOST_DIGITS["label"], is_list)
-    ]
+    return [cell for piece in pieces for cell in _piece_cells(piece, file, 0, column, is_list=is_list)]
+
+
+def _piece_cells(piece: Piece, file: DataFile, n_empty: int, column: str, *, is_list: bool) -> list[Any]:
+    """Return one value of each object of a piece, after those of empty objects before it."""
+    records = _records(piece, file.name, MOST_DIGITS["label"], is_list, [] if file.skips and not is_list else None)
+    return [None] * n_empty + [record.get(column) for record in records]
 
 
 def _is_list(file: DataFile, encoding: Encoding) -> bool:
@@ -82,14 +93,17 @@ def _empty_rows(number: int, names: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame({name: pl.Series([None] * number, dtype=pl.Null) for name in names})
 
 
-def _frame(piece: Piece, name: str, *, is_list: bool) -> pl.DataFrame:
-    """Return the objects as a table, by polars if it can: lines of mixed types and lists need Python."""
-    if not is_list and _has_plain_objects(piece.content):
+def _frame(piece: Piece, name: str, *, is_list: bool, bad: list[BadRow] | None) -> pl.DataFrame:
+    """Return the objects as a table, by polars if it can: lines of mixed types and lists need Python.
+
+    Lines that cannot be read are empty objects and added to `bad`; if that is None, they are refused.
+    """
+    if not is_list and _has_plain_objects(piece.content) and not (bad is not None and _MARK in piece.content):
         try:
             return pl.read_ndjson(piece.content, infer_schema_length=None)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             pass
-    records = _records(piece, name, MOST_DIGITS["cell of a table"], is_list)
+    records = _records(piece, name, MOST_DIGITS["cell of a table"], is_list, bad)
     names = dict.fromkeys(key for record in records for key in record)
     if not names:
         return pl.read_ndjson(b"{}\n" * len(records)) if records else pl.DataFrame()
@@ -106,6 +120,11 @@ def json_series(name: str, cells: list[Any]) -> pl.Series:
             return pl.Series(name, cells, strict=True)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         pass
+    return json_texts(name, cells)
+
+
+def json_texts(name: str, cells: list[Any]) -> pl.Series:
+    """Return a column of JSON as text."""
     text = [cell if cell is None or isinstance(cell, str) else _json_text(cell) for cell in cells]
     try:
         return pl.Series(name, text, pl.String)
@@ -146,18 +165,32 @@ def _has_plain_objects(content: bytes) -> bool:
 # by Python -----------------------------------------------------------------------------------------------------------
 
 
-def _records(piece: Piece, name: str, most_digits: int, is_list: bool) -> list[dict[str, Any]]:
-    """Read a JSON list of objects, or lines with objects of mixed types; what is not an object is named."""
+def _records(
+    piece: Piece, name: str, most_digits: int, is_list: bool, bad: list[BadRow] | None = None
+) -> list[dict[str, Any]]:
+    """Read a JSON list of objects, or lines with objects of mixed types; what is not an object is named.
+
+    In lines it is an empty object and added to `bad`, unless that is None.
+    """
     content = piece.content.decode()
-    numbered: Iterator[tuple[int, Any]]
     if is_list:
-        numbered = enumerate(_parsed(content, most_digits, f"{name} cannot be read as JSON"), start=1)
-    else:
-        lines = enumerate(bare_lines([content]), start=piece.lines_before + 1)
-        numbered = (
-            (number, _parsed(line, most_digits, f"{name}, line {number}")) for number, line in lines if line.strip()
-        )
-    return [_checked(record, f"{name}, number {number}") for number, record in numbered]
+        found = _parsed(content, most_digits, f"{name} cannot be read as JSON")
+        return [_checked(record, f"{name}, number {number}") for number, record in enumerate(found, start=1)]
+    records: list[dict[str, Any]] = []
+    for number, line in enumerate(bare_lines([content]), start=piece.lines_before + 1):
+        if not line.strip():
+            continue
+        where = f"line {number}"
+        try:
+            if bad is not None and NO_TEXT in line:
+                raise DataError(f"{where}: found bytes that are not in the file's encoding")
+            records.append(_checked(_parsed(line, most_digits, where), where))
+        except DataError as error:
+            if bad is None:
+                raise DataError(f"{name}, {error}; or leave such rows out: --bad-rows skip") from None
+            bad.append(BadRow(len(records), str(error)))
+            records.append({})
+    return records
 
 
 def _parsed(content: str, most_digits: int, where: str) -> Any:

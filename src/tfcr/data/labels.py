@@ -6,15 +6,15 @@ cells of a column  --label_cells-->  values  --typed_labels-->  labels of one ty
 import json
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from tfcr.data.options import ReadOptions
+from tfcr.data.options import BadRow, ReadOptions
 from tfcr.data.readers import read_table
-from tfcr.errors import DataError
+from tfcr.errors import DataError, shown
 from tfcr.text.labels import LabelError, by_label, distinct, fits_integer, label_array
 
 SHOWN = 3
@@ -143,6 +143,59 @@ def check_one_type(labels: Sequence[Any], where: str) -> None:
         raise DataError(f"{where}: {error}{remedy}; or is --label the wrong column?") from None
 
 
+def label_problem(cell: Any, separator: str | None = None) -> str | None:
+    """Return why a cell cannot be a label, nor several that a separator divides it into; None if it can.
+
+    >>> label_problem({"a": 1})
+    "found an object as label, {'a': 1}; expected text, a number or a boolean"
+    >>> label_problem("a;a", ";")
+    "found a label twice in ['a', 'a']; expected it once"
+    """
+    if isinstance(cell, tuple):
+        return next(filter(None, map(label_problem, cell)), None) or set_problem(cell)
+    if separator and isinstance(cell, str) and separator in cell:
+        return label_problem(tuple(part.strip() for part in cell.split(separator)))
+    if isinstance(cell, dict | list):
+        kind = "an object" if isinstance(cell, dict) else "a list"
+        return f"found {kind} as label, {shown(cell)}; expected text, a number or a boolean"
+    if not isinstance(cell, str | float) or cell != cell:  # noqa: PLR0124 - NaN is missing
+        return None
+    try:
+        label_array([cell.strip() if isinstance(cell, str) else cell])
+    except LabelError as error:
+        return str(error)
+    return None
+
+
+def bad_labels(cells: Sequence[Any], separator: str | None = None) -> Iterator[BadRow]:
+    """Yield the rows whose cells cannot be labels."""
+    known: dict[Any, str | None] = {}  # of text alone: 1, 1.0 and True are equal
+    for row, cell in enumerate(cells):
+        is_text = isinstance(cell, str) or (isinstance(cell, tuple) and all(isinstance(part, str) for part in cell))
+        problem = known[cell] if is_text and cell in known else label_problem(cell, separator)
+        if is_text:
+            known[cell] = problem
+        if problem:
+            yield BadRow(row, problem)
+
+
+def set_problem(labels: Sequence[Any]) -> str | None:
+    """Return why labels cannot be those of one row: one of them is empty, or there twice; None if they can."""
+    if any(label is None or (isinstance(label, str) and not label.strip()) for label in labels):
+        return f"found an empty label among {shown(list(labels))}; expected a label before and after each separator"
+    written = [label.strip() if isinstance(label, str) else label for label in labels]
+    if len({(type(label), str(label)) for label in written}) < len(written):
+        return f"found a label twice in {shown(list(labels))}; expected it once"
+    return None
+
+
+def bad_label_error(name: str, row: int, problem: str) -> DataError:
+    """Return the error for a row, counted from 1, whose cell cannot be a label."""
+    return DataError(
+        f"{name}, row {row:,}: {problem}. Is --label the wrong column? To leave such rows out: --bad-rows skip"
+    )
+
+
 # spellings -----------------------------------------------------------------------------------------------------------
 
 
@@ -157,6 +210,25 @@ def spelling_key(label: str) -> str:
     composed = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold())
     visible = "".join(character for character in composed if unicodedata.category(character) != "Cf")
     return " ".join(visible.split())
+
+
+def counted(labels: Iterable[Any], sizes: Iterable[int] | None = None) -> Counter[Any]:
+    """Return how often each label occurs, in the order of first use; each of these so often as `sizes` says, or once.
+
+    >>> counted(["a", "b", "a"], [2, 5, 1])
+    Counter({'b': 5, 'a': 3})
+    """
+    if sizes is None:
+        return Counter(labels)
+    counts: Counter[Any] = Counter()
+    for label, size in zip(labels, sizes, strict=True):
+        counts[label] += size
+    return counts
+
+
+def _total(holds: Iterable[bool], sizes: Sequence[int] | None) -> int:
+    """Return how many labels something holds for."""
+    return sum(holds) if sizes is None else sum(size for is_so, size in zip(holds, sizes, strict=True) if is_so)
 
 
 def _text_counts(labels: Iterable[Any]) -> Counter[str]:
@@ -178,27 +250,29 @@ def spellings(labels: Iterable[Any], preferred: Iterable[str] = ()) -> list[Coun
     return [group for group in by_key.values() if len(group) > 1]
 
 
-def merge_spellings(labels: Sequence[Any], preferred: Iterable[Any] = ()) -> tuple[list[Any], list[str]]:
+def merge_spellings(
+    labels: Sequence[Any], preferred: Iterable[Any] = (), sizes: Sequence[int] | None = None
+) -> tuple[list[Any], list[str]]:
     """Return labels with one spelling each, and notes on what was merged.
 
     The most frequent spelling wins; of equally frequent ones, the first. A spelling in `preferred`, a model's classes,
-    wins over all others.
+    wins over all others. `sizes` is how often each of the labels occurs, if not once.
     """
     known = {spelling_key(label): label for label in preferred if isinstance(label, str)}
     chosen: dict[str, str] = {}
-    found = spellings(labels, known.values())
+    found = spellings(counted(labels, sizes), known.values())
     for group in found:
         best = known.get(spelling_key(next(iter(group)))) or group.most_common(1)[0][0]
         chosen |= dict.fromkeys(group, best)
     merged = [chosen.get(label, label) if isinstance(label, str) else label for label in labels]
-    n_changed = sum(old is not new and old != new for old, new in zip(labels, merged, strict=True))
+    n_changed = _total((old is not new and old != new for old, new in zip(labels, merged, strict=True)), sizes)
     notes = [f"{n_changed} labels are spelled as a more frequent label: {_listed(found)}"] if n_changed else []
     return merged, notes
 
 
 def _listed(groups: Sequence[Counter[str]]) -> str:
-    shown = [", ".join(f"{label!r} ({size})" for label, size in group.most_common(5)) for group in groups[:SHOWN]]
-    return "; ".join(shown) + (f"; and {len(groups) - SHOWN} more" if len(groups) > SHOWN else "")
+    listed = [", ".join(f"{label!r} ({size})" for label, size in group.most_common(5)) for group in groups[:SHOWN]]
+    return "; ".join(listed) + (f"; and {len(groups) - SHOWN} more" if len(groups) > SHOWN else "")
 
 
 # maps ----------------------------------------------------------------------------------------------------------------
@@ -230,26 +304,31 @@ def read_label_map(source: str | Path | Mapping[Any, Any]) -> dict[str, str]:
 
 
 def map_labels(
-    labels: Sequence[Any], known: Mapping[str, str], *, any_spelling: bool = False, several: bool = False
+    labels: Sequence[Any],
+    known: Mapping[str, str],
+    *,
+    any_spelling: bool = False,
+    several: bool = False,
+    sizes: Sequence[int] | None = None,
 ) -> tuple[list[Any], list[str]]:
     """Return the labels that a map makes of these, None for those that it leaves out, and notes.
 
     Labels that the map does not name are kept. With `any_spelling`, it also names those that it spells otherwise.
-    `several` is whether a row may have several of them.
+    `several` is whether a row may have several of them; `sizes` is how often each of the labels occurs, if not once.
     """
     written = [_written(label) for label in labels]
     named = list(known)
     if any_spelling:
         known = _in_any_spelling(known, set(written))
     if not any(label in known for label in written):
-        shown = ", ".join(map(repr, named[:SHOWN]))
+        first = ", ".join(map(repr, named[:SHOWN]))
         raise DataError(
-            f"none of the {len(named)} labels of the map ({shown}) is in the data; its labels: "
+            f"none of the {len(named)} labels of the map ({first}) is in the data; its labels: "
             f"{', '.join(map(repr, sorted(set(written))[:SHOWN]))}"
         )
     mapped = [known.get(label, label) or None for label in written]
-    changed = sum(old != new for old, new in zip(written, mapped, strict=True) if new is not None)
-    dropped = mapped.count(None)
+    changed = _total((new is not None and old != new for old, new in zip(written, mapped, strict=True)), sizes)
+    dropped = _total((new is None for new in mapped), sizes)
     notes = [f"{changed} labels are replaced as the map says"] if changed else []
     notes += [f"{dropped} {'labels' if several else 'rows'} are left out, as the map says"] if dropped else []
     form = spelling_key if any_spelling else str
@@ -282,28 +361,28 @@ def _written(label: Any) -> str:
 # what a user should know ---------------------------------------------------------------------------------------------
 
 
-def label_notes(labels: Sequence[Any], *, several: bool = False) -> list[str]:
+def label_notes(labels: Iterable[Any], *, several: bool = False) -> list[str]:
     """Return what may be wrong with labels, one line each: spellings, several labels in a cell, numbers.
 
-    `several` is whether cells were read as several labels already.
+    `labels` may be a Counter; `several` is whether cells were read as several labels already.
     """
     notes = []
-    once = distinct(labels)
+    once = distinct(list(labels))
     if found := spellings(labels):
         notes.append(
             "labels that differ in case, blanks or Unicode form only, each a class of its own: "
             f"{_listed(found)} (--merge-labels makes them one)"
         )
     if not several and (joined := several_labels(labels)):
-        shown = ", ".join(f"{label!r} ({size})" for label, size in joined.most_common(SHOWN))
+        first = ", ".join(f"{label!r} ({size})" for label, size in joined.most_common(SHOWN))
         notes.append(
-            f"{joined.total()} rows have what looks like several labels, {shown}; each such combination is a class of "
+            f"{joined.total()} rows have what looks like several labels, {first}; each such combination is a class of "
             "its own (--label-separator reads them as several labels, --label-map FILE can map each to one)"
         )
     if all(isinstance(label, int | float) and not isinstance(label, bool) for label in once):
         values = sorted(set(once))
-        shown = ", ".join(map(str, values[:5])) + (", …" if len(values) > 5 else "")
-        notes.append(f"the labels are numbers ({shown}); each number is a class")
+        first = ", ".join(map(str, values[:5])) + (", …" if len(values) > 5 else "")
+        notes.append(f"the labels are numbers ({first}); each number is a class")
     elif any(map(_is_long_integer, once)):
         notes.append("some labels are integers beyond 64 bits; all labels are kept as text")
     return notes

@@ -1,15 +1,17 @@
 """What a user may say about a data file, and what reading it returns."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from tfcr.errors import InputError
+from tfcr.errors import InputError, look_up
 from tfcr.system.parameters import whole
 
+BAD_ROWS = {"stop": "stop at the first one, and name it", "skip": "leave them out, and count them"}
+"""What is done about rows that cannot be read."""
 COLUMNS = whole("columns", 1, 10_000).or_none("to take them from the first row")
 
 
@@ -58,6 +60,8 @@ class ReadOptions:
         Whether it gives several labels: then a row with one label has a list of one where the format has lists.
     keep_unlabelled
         Whether texts without a label are kept too, apart from the others: see `Corpus.unlabelled`.
+    bad_rows
+        A name of BAD_ROWS: what is done about a row that cannot be read.
     """
 
     text: tuple[str, ...] = ()
@@ -81,12 +85,14 @@ class ReadOptions:
     default_separator: str | None = None
     several: bool = False
     keep_unlabelled: bool = False
+    bad_rows: str = "stop"
 
     def __post_init__(self) -> None:
         """Refuse a number of columns that polars would abort the process for, and a separator that is nowhere."""
         COLUMNS.check(self.columns)
         if self.label_separator == "":
             raise InputError("found an empty label separator; expected what stands between labels, such as ';'")
+        look_up(BAD_ROWS, self.bad_rows, "way to deal with bad rows")
 
 
 @dataclass(frozen=True)
@@ -111,14 +117,25 @@ class Dialect:
     line_end: str = "\n"
 
 
+class BadRow(NamedTuple):
+    """A row that could not be read and is empty instead: its position in a table, and what is wrong with it."""
+
+    row: int
+    what: str
+
+
 @dataclass(frozen=True)
 class Table:
     """All columns of a file or of a piece of one, and in words how it was read.
 
-    `format` is a name of READERS; `dialect` is known of delimited text only.
+    `format` is a name of READERS; `dialect` is known of delimited text only. `cells` returns one column with the type
+    that each cell has in the file, where the table would unite them; only pieces of formats with such cells have it.
+    `bad` are the rows that could not be read, in their order: they are empty, so that others keep their numbers.
     """
 
     frame: pl.DataFrame
     how: str
     format: str = ""
     dialect: Dialect | None = None
+    cells: Callable[[str], list[Any]] | None = None
+    bad: tuple[BadRow, ...] = ()

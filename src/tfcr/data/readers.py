@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
 
-from tfcr.data import streaming
 from tfcr.data.columns import column_names
 from tfcr.data.delimited import read_delimited
 from tfcr.data.encoding import (
@@ -29,14 +28,15 @@ from tfcr.data.encoding import (
     given_encoding,
     printable,
 )
-from tfcr.data.foreign import OLE, check_parquet, check_zip, foreign_format, is_xlsx
+from tfcr.data.foreign import OLE, check_zip, foreign_format, is_xlsx
 from tfcr.data.isolated import parse_isolated
 from tfcr.data.json_lines import json_cells, json_series, read_jsonl
 from tfcr.data.options import ReadOptions, Table
-from tfcr.data.streaming import text_pieces
+from tfcr.data.parquet import ENDINGS, is_parquet_folder, read_parquet
+from tfcr.data.streaming import emptied, text_pieces
 from tfcr.errors import DataError, MissingExtraError, in_one_line, look_up, unknown_name
 from tfcr.system.archives import Member, members, tar_members
-from tfcr.system.limits import in_words, is_packed, kind_of, limit
+from tfcr.system.limits import in_words, is_there, kind_of, limit
 
 LABEL_MARK, BETWEEN_MARKS = "__label__", " "
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
@@ -68,6 +68,8 @@ class Reader:
         Returns one column with the type that each cell has in the file, where a table would unite them.
     label_separator
         What the reader puts between several labels of a row; none of them contains it.
+    places
+        What it can be, as `kind_of` calls it.
     """
 
     what: str
@@ -78,22 +80,28 @@ class Reader:
     typed: bool = False
     cells: Callable[[DataFile, ReadOptions, str], list[Any]] | None = None
     label_separator: str | None = None
+    places: tuple[str, ...] = ("a file",)
 
 
 def read_table(path: Path, options: ReadOptions, name: str = "") -> Table:
     """Read a whole file or folder."""
-    tables = list(table_pieces(path, options, name))
+    tables = [replace(table, cells=None) for table in table_pieces(path, options, name)]  # which hold the file's bytes
     frames = [table.frame for table in tables]
     if len(frames) == 1:
         return tables[0]
+    before = accumulate((frame.height for frame in frames), initial=0)
+    rows = zip(before, tables, strict=False)
+    bad = tuple(one._replace(row=one.row + start) for start, table in rows for one in table.bad)
+    whole = replace(tables[0], bad=bad)
     exact = READERS[tables[0].format].cells
     if exact is None:
-        return replace(tables[0], frame=pl.concat(frames, how="diagonal_relaxed"))
+        return replace(whole, frame=pl.concat(frames, how="diagonal_relaxed"))
     columns = dict.fromkeys(column for frame in frames for column in frame.columns)
     mixed = {column: pl.lit(None) for column in columns if not _same_types(frames, column)}
     held = [frame.with_columns(**{name: mixed[name] for name in frame.columns if name in mixed}) for frame in frames]
-    again = [json_series(column, exact(DataFile(path, name), options, column)) for column in mixed]
-    return replace(tables[0], frame=pl.concat(held, how="diagonal_relaxed").with_columns(again))
+    file = DataFile(path, name, skips=options.bad_rows == "skip")
+    again = [json_series(column, exact(file, options, column)) for column in mixed]
+    return replace(whole, frame=pl.concat(held, how="diagonal_relaxed").with_columns(again))
 
 
 def _same_types(frames: Sequence[pl.DataFrame], column: str) -> bool:
@@ -114,7 +122,9 @@ def _same_types(frames: Sequence[pl.DataFrame], column: str) -> bool:
     return True
 
 
-def table_pieces(path: Path, options: ReadOptions, name: str = "") -> Iterator[Table]:
+def table_pieces(
+    path: Path, options: ReadOptions, name: str = "", facts: dict[str, Any] | None = None
+) -> Iterator[Table]:
     """Read a file or folder as one table, or in several of whole rows if it is large.
 
     Parameters
@@ -123,8 +133,10 @@ def table_pieces(path: Path, options: ReadOptions, name: str = "") -> Iterator[T
         Its path, and the user's options.
     name
         What messages call it; the path if empty.
+    facts
+        What was detected when it was read before; see `DataFile`.
     """
-    file = DataFile(path, name)
+    file = DataFile(path, name, facts, skips=options.bad_rows == "skip")
     try:
         yield from _pieces_of(file, options)
     except DataError as error:
@@ -162,7 +174,8 @@ def _check_place(file: DataFile, format_name: str | None) -> None:
         raise DataError(f"cannot read {file.name}: {in_one_line(error)}") from error
     if kind not in ("a file", "a folder"):
         raise DataError(f"{file.name} is {kind}; expected a data file or a folder")
-    if format_name in READERS and kind != (expected := "a folder" if format_name == "folder" else "a file"):
+    if format_name in READERS and kind not in READERS[format_name].places:
+        expected = " or ".join(READERS[format_name].places)
         raise DataError(f"{file.name} is {kind}; expected {expected} with --format {format_name}, or leave that out")
 
 
@@ -173,7 +186,10 @@ def detect_format(file: DataFile, options: ReadOptions) -> str:
     """
     if options.label_files:
         return "lines"
-    name = file.path.name.lower() + ("/" if file.path.is_dir() else "")
+    is_dir = file.path.is_dir()
+    if is_dir and is_parquet_folder(file.path):
+        return "parquet"
+    name = file.path.name.lower() + ("/" if is_dir else "")
     for ending, reason in REFUSED.items():
         if name.endswith(ending):
             head = file.head()
@@ -205,41 +221,27 @@ def _read_fasttext(file: DataFile, options: ReadOptions) -> Iterator[Table]:
             marked = [word.removeprefix(LABEL_MARK) for word in words if word.startswith(LABEL_MARK)]
             labels.append(BETWEEN_MARKS.join(marked) if marked else None)
             texts.append(" ".join(word for word in words if not word.startswith(LABEL_MARK)))
-        yield Table(_labelled(labels, texts), piece.described(f"{LABEL_MARK} lines", encoding))
+        frame, bad = emptied(_labelled(labels, texts), piece, encoding.name)
+        yield Table(frame, piece.described(f"{LABEL_MARK} lines", encoding), bad=bad)
 
 
 def _read_lines(file: DataFile, options: ReadOptions) -> Iterator[Table]:
     encoding = encoding_of(file, options)
     for piece in text_pieces(file, encoding.name):
         texts = list(bare_lines([piece.content.decode()]))
-        yield Table(pl.DataFrame({"text": texts}), piece.described("one text per line", encoding))
+        frame, bad = emptied(pl.DataFrame({"text": texts}), piece, encoding.name)
+        yield Table(frame, piece.described("one text per line", encoding), bad=bad)
 
 
-def read_label_lines(path: Path, options: ReadOptions) -> list[str]:
-    """Return the lines of a file of labels."""
+def label_lines(path: Path, options: ReadOptions) -> Iterator[str]:
+    """Return the lines of a file of labels, one by one."""
+    if not is_there(path):
+        raise DataError(f"{path} does not exist; expected a file of labels, one per line")
     file = DataFile(path)
-    return list(bare_lines(decode_chunks(file.chunks(), encoding_of(file, options).name, path)))
+    return bare_lines(decode_chunks(file.chunks(), encoding_of(file, options).name, path))
 
 
 # tables --------------------------------------------------------------------------------------------------------------
-
-
-def _read_parquet(file: DataFile, options: ReadOptions) -> Iterator[Table]:
-    if is_packed(file.path):
-        raise DataError(f"{file.name} is compressed with gzip or bzip2; unpack it first: gunzip FILE, or bunzip2 FILE")
-    try:
-        check_parquet(file.path)
-        piece_bytes, piece_rows = streaming.PIECE_BYTES, streaming.PARQUET_ROWS
-        for found in parse_isolated("parquet", file.path, piece_bytes=piece_bytes, piece_rows=piece_rows):
-            if isinstance(found, pl.DataFrame):
-                yield Table(found, "Parquet")
-    except DataError:
-        raise
-    except (ValueError, OSError) as error:
-        head = file.head()
-        foreign = "" if head.startswith(b"PAR1") else foreign_format(head)
-        reason = foreign or f"cannot be read as Parquet: {in_one_line(error)}; get the file again"
-        raise DataError(f"{file.name} {reason}") from error
 
 
 def _read_xlsx(file: DataFile, options: ReadOptions) -> Iterator[Table]:
@@ -361,12 +363,14 @@ READERS: dict[str, Reader] = {
         cells=json_cells,
     ),
     "parquet": Reader(
-        "Parquet; labels keep their type, and a list holds several",
-        _read_parquet,
-        (".parquet", ".pq"),
+        "Parquet, or a folder of such files, whose folders may name columns (`year=2024/`); labels keep their type, "
+        "and a list holds several",
+        read_parquet,
+        ENDINGS,
         lambda head: head.startswith(b"PAR1"),
         is_text=False,
         typed=True,
+        places=("a file", "a folder"),
     ),
     "xlsx": Reader(
         "a sheet of an Excel workbook, the first unless `--sheet` names another (`pip install 'tfcr[excel]'`)",
@@ -384,7 +388,11 @@ READERS: dict[str, Reader] = {
     ),
     "lines": Reader("one text per line, with labels in another file, or without", _read_lines),
     "folder": Reader(
-        "a folder with one folder per class; the label is the file's parent folder", _read_folder, ("/",), is_text=False
+        "a folder with one folder per class; the label is the file's parent folder",
+        _read_folder,
+        ("/",),
+        is_text=False,
+        places=("a folder",),
     ),
     "tar": Reader(
         "an archive of such a folder",

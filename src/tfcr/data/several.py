@@ -3,14 +3,14 @@
 "refund; billing"  --split_cells-->  ("refund", "billing")  --FlatLabels-->  "refund", "billing"  --nest-->  a tuple
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from tfcr.data.labels import label_cells
-from tfcr.errors import DataError, shown
+from tfcr.data.labels import label_cells, set_problem
+from tfcr.errors import DataError
 
 
 def holds_lists(column: pl.Series) -> bool:
@@ -52,19 +52,14 @@ def split_cells(cells: Sequence[Any], separator: str, *, empty: tuple[()] | None
     ]
 
 
-def check_sets(sets: Sequence[Any], where: str) -> None:
-    """Raise DataError for a row with an empty label, or with a label twice; a row is a tuple, or None."""
-    for number, labels in enumerate(sets, start=1):
-        if not labels:
-            continue
-        if any(label is None or (isinstance(label, str) and not label.strip()) for label in labels):
-            raise DataError(
-                f"{where}, row {number}: found an empty label among {shown(list(labels))}; expected a label before and "
-                "after each separator"
-            )
-        written = [label.strip() if isinstance(label, str) else label for label in labels]
-        if len({(type(label), str(label)) for label in written}) < len(written):
-            raise DataError(f"{where}, row {number}: found a label twice in {shown(list(labels))}; expected it once")
+def check_sets(sets: Sequence[Any], where: str, rows: Iterable[int] | None = None) -> None:
+    """Raise DataError for a row with an empty label, or with a label twice; a row is a tuple, or None.
+
+    `rows` are their numbers, if not 1, 2 and so on.
+    """
+    for number, labels in zip(range(1, len(sets) + 1) if rows is None else rows, sets, strict=True):
+        if labels and (problem := set_problem(labels)):
+            raise DataError(f"{where}, row {number}: {problem}")
 
 
 @dataclass(frozen=True)
@@ -80,6 +75,12 @@ class FlatLabels:
         if not has_sets(rows[:1]):
             return cls(list(rows), None)
         return cls([label for row in rows for label in row], [len(row) for row in rows])
+
+    def spread(self, numbers: Sequence[int] | None) -> Sequence[int] | None:
+        """Return the number of each row for each of its labels; None if there are no numbers."""
+        if numbers is None or self.sizes is None:
+            return numbers
+        return [number for number, size in zip(numbers, self.sizes, strict=True) for _ in range(size)]
 
     def nest(self, labels: Sequence[Any]) -> list[Any]:
         """Return rows of other labels, one for each of ours; in a tuple, those that are None or repeated are left out.

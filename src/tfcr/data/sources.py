@@ -1,18 +1,30 @@
-"""What a user names as DATA: a path that exists, a glob, a dataset's name, or ``-`` for standard input."""
+"""What a user names as DATA: a path that exists, a glob, an address, a dataset's name, or ``-`` for standard input."""
 
 import glob
+import warnings
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
+from tfcr.data.addresses import is_address, scheme_of
 from tfcr.data.columns import Columns, choose_columns, joined_text
-from tfcr.data.corpus import STANDARD_INPUT, Corpus, corpus_of_files, is_stream, opened, with_label_options
+from tfcr.data.corpus import (
+    STANDARD_INPUT,
+    Corpus,
+    bad_rows_note,
+    corpus_of_files,
+    is_stream,
+    opened,
+    with_label_options,
+)
 from tfcr.data.encoding import source_name
 from tfcr.data.options import ReadOptions, Table
+from tfcr.data.parquet import is_parquet_folder
 from tfcr.data.readers import READERS, table_pieces
-from tfcr.errors import DataError, InputError
+from tfcr.errors import DataError, InputError, TfcrWarning
 from tfcr.system.limits import is_file, is_folder, is_there
 
 
@@ -29,7 +41,7 @@ def load_data(sources: Sequence[str], options: ReadOptions | None = None, path: 
     Parameters
     ----------
     sources
-        Files, folders, globs and ``-``, or one name of DATASETS.
+        Files, folders, globs, addresses and ``-``, or one name of DATASETS.
     options
         What is known of files.
     path
@@ -70,9 +82,13 @@ def load_pieces(
         yield Table(frame, _described(corpus)), Columns(("text",))
         return
     files = files_in_folders(files)
-    names = _columns_of_all(files, options) if len(files) > 1 else None
-    for table, columns in _pieces_of_files(files, options):
-        yield (table if names is None else replace(table, frame=_with_columns(table.frame, names))), columns
+    if len(files) > 1 and any(map(is_stream, files)):
+        raise DataError("found standard input or a pipe among several files; expected it alone, or files only")
+    with ExitStack() as stack:
+        places = [stack.enter_context(opened(file)) for file in files] if len(files) > 1 else files
+        names = _columns_of_all(files, places, options) if len(files) > 1 else None
+        for table, columns in _pieces_of_files(files, options, places):
+            yield (table if names is None else replace(table, frame=_with_columns(table.frame, names))), columns
 
 
 def load_texts(sources: Sequence[str], options: ReadOptions, path: str | Path | None = None) -> tuple[list[str], str]:
@@ -83,7 +99,7 @@ def load_texts(sources: Sequence[str], options: ReadOptions, path: str | Path | 
         return corpus.texts, _described(corpus)
     texts: list[str] = []
     how: list[str] = []
-    for table, columns in _pieces_of_files(files, options):
+    for table, columns in _pieces_of_files(files, options, files):
         texts += [text for text in joined_text(table.frame, columns.text) if text is not None]
         how += [table.how] if table.how else []
     return texts, "\n".join(how)
@@ -93,15 +109,25 @@ def _described(corpus: Corpus) -> str:
     return f"{corpus.name}: {len(corpus):,} documents"
 
 
-def _pieces_of_files(files: Sequence[str], options: ReadOptions) -> Iterator[tuple[Table, Columns]]:
-    """Yield each file's pieces with the columns of its text; only a file's first piece says how it was read."""
-    for file in files:
-        with opened(file) as place:
+def _pieces_of_files(
+    files: Sequence[str], options: ReadOptions, places: Sequence[str | Path]
+) -> Iterator[tuple[Table, Columns]]:
+    """Yield each file's pieces with the columns of its text; only a file's first piece says how it was read.
+
+    `places` are copies of what is elsewhere, or the files themselves.
+    """
+    for file, path in zip(files, places, strict=True):
+        name, n_bad, n_rows, first = source_name(file), 0, 0, None
+        with opened(path) as place:
             for number, table in enumerate(table_pieces(place, options, file)):
-                name = source_name(file)
+                n_bad += len(table.bad)
+                first = first or next((one._replace(row=n_rows + one.row) for one in table.bad), None)
+                n_rows += table.frame.height
                 columns = choose_columns(table.frame, options, name, labelled=False)
                 how = f"{name}: {table.how}; {columns.described()}" if number == 0 else ""
-                yield replace(table, how=how), columns
+                yield replace(table, how=how, cells=None), columns
+        if first is not None:
+            warnings.warn(bad_rows_note(name, n_bad, first.row + 1, first.what, "empty"), TfcrWarning, stacklevel=2)
 
 
 def resolve_sources(sources: Sequence[str], path: str | Path | None = None) -> tuple[str, list[str]]:
@@ -132,7 +158,11 @@ def resolve_sources(sources: Sequence[str], path: str | Path | None = None) -> t
 
 
 def _files(source: str) -> list[str]:
-    """Return the files of a path, a glob or ``-``; what does not exist is refused."""
+    """Return the files of a path, an address, a glob or ``-``; what does not exist is refused."""
+    if is_address(source):
+        from tfcr.data.remote import local_path, remote_files  # noqa: PLC0415 - see load_dataset
+
+        return _files(local_path(source)) if scheme_of(source) == "file" else remote_files(source)
     if source == STANDARD_INPUT or is_there(Path(source)):
         return [source]
     found = sorted(glob.glob(source, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
@@ -158,15 +188,16 @@ def files_in_folders(files: Sequence[str]) -> list[str]:
     for file in files:
         path = Path(file)
         inside = sorted(path.iterdir()) if file != STANDARD_INPUT and is_folder(path) else []
+        if any(map(is_folder, inside)) and is_parquet_folder(path):  # one table, whose folders may name columns
+            inside = []
         names = [str(one) for one in inside if is_file(one) and one.name.lower().endswith(endings)]
         found += [name for name in names if not Path(name).name.startswith(".")] or [file]
     return found
 
 
-def _columns_of_all(files: Sequence[str], options: ReadOptions) -> list[str]:
-    if any(map(is_stream, files)):
-        raise DataError("found standard input or a pipe among several files; expected it alone, or files only")
-    found = [next(table_pieces(Path(file), options)).frame.columns for file in files]
+def _columns_of_all(files: Sequence[str], places: Sequence[str | Path], options: ReadOptions) -> list[str]:
+    pieces = (table_pieces(Path(place), options, file) for file, place in zip(files, places, strict=True))
+    found = [next(of_file).frame.columns for of_file in pieces]
     return list(dict.fromkeys(name for columns in found for name in columns))
 
 

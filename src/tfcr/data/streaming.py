@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
-from tfcr.data.encoding import DataFile, utf8_chunks
+from tfcr.data.encoding import NO_TEXT, DataFile, utf8_chunks
+from tfcr.data.options import BadRow
 from tfcr.errors import DataError
 
 PIECE_BYTES = 1 << 26
@@ -32,6 +34,19 @@ class Piece(NamedTuple):
         """Return how the piece was read, in words."""
         whole = self.is_last and not self.lines_before
         return ", ".join(map(str, how)) + ("" if whole else ", in pieces")
+
+
+def emptied(frame: pl.DataFrame, piece: Piece, encoding: str) -> tuple[pl.DataFrame, tuple[BadRow, ...]]:
+    """Return the rows of a piece, those with NO_TEXT empty, and which these are; cells are text."""
+    position = piece.content.find(NO_TEXT.encode())
+    if position < 0:
+        return frame, ()
+    is_bad = frame.select(pl.any_horizontal(pl.all().str.contains(NO_TEXT, literal=True).fill_null(value=False)))
+    rows = is_bad.to_series()
+    line = piece.lines_before + piece.content.count(b"\n", 0, position) + 1
+    bad = [BadRow(row, f"found bytes that are not {encoding}") for row in rows.arg_true().to_list()]
+    bad[:1] = [BadRow(first.row, f"line {line}: {first.what}") for first in bad[:1]]
+    return frame.select(pl.when(~rows).then(pl.all())), tuple(bad)
 
 
 def line_end(content: bytes) -> int:

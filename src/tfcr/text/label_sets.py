@@ -72,17 +72,46 @@ class LabelSets:
         return replace(self, classes=classes, members=members)
 
 
+@dataclass(frozen=True, eq=False)
+class NumberedLabels:
+    """One label per document, as numbers: of millions of documents, labels themselves would take much memory.
+
+    Attributes
+    ----------
+    classes
+        Sorted.
+    numbers
+        The position of each document's label among them; (n_documents,).
+    """
+
+    classes: NDArray[Any]
+    numbers: NDArray[np.integer[Any]]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows: Any) -> NumberedLabels:
+        """Return the labels of some documents; the classes stay."""
+        return replace(self, numbers=self.numbers[rows])
+
+
 AnyLabels = NDArray[Any] | LabelSets
 """One label per document, or several."""
+GivenLabels = AnyLabels | NumberedLabels
+"""The labels of training documents, in any form."""
 
 
-def classes_of(labels: AnyLabels) -> NDArray[Any]:
+def classes_of(labels: GivenLabels) -> NDArray[Any]:
     """Return the classes, sorted; of several labels per document, also those that no document has."""
+    if isinstance(labels, NumberedLabels):
+        return labels.classes[np.bincount(labels.numbers, minlength=len(labels.classes)) > 0]
     return labels.classes if isinstance(labels, LabelSets) else np.unique(labels)
 
 
-def class_numbers(labels: AnyLabels, classes: NDArray[Any]) -> NDArray[Any]:
+def class_numbers(labels: GivenLabels, classes: NDArray[Any]) -> NDArray[Any]:
     """Return the position of each label among the classes, (n_documents,); of several labels, the members."""
+    if isinstance(labels, NumberedLabels):
+        return np.asarray(np.searchsorted(classes, labels.classes).astype(labels.numbers.dtype)[labels.numbers])
     return labels.members if isinstance(labels, LabelSets) else np.searchsorted(classes, labels)
 
 
@@ -92,7 +121,11 @@ def find_label_sets(labels: Any) -> Any:
     Lists of 0 and 1, all of one length, are an indicator, as in scikit-learn: a list of labels has none twice. What can
     be read only once is returned as a list.
     """
-    if isinstance(labels, LabelSets | str | bytes) or labels is None or not hasattr(labels, "__iter__"):
+    if (
+        isinstance(labels, LabelSets | NumberedLabels | str | bytes)
+        or labels is None
+        or not hasattr(labels, "__iter__")
+    ):
         return labels
     shape = getattr(labels, "shape", None)
     if shape is not None and len(shape) == 2:

@@ -16,7 +16,7 @@ from tfcr.data.datasets.originals import amazon_rows, news_rows, semeval_rows, z
 from tfcr.data.datasets.pydocs import load_pydocs
 from tfcr.data.datasets.rows import Row
 from tfcr.data.options import ReadOptions
-from tfcr.data.readers import read_label_lines
+from tfcr.data.readers import label_lines
 from tfcr.errors import DataError
 from tfcr.system.download import Download
 from tfcr.system.limits import is_folder, is_there
@@ -94,9 +94,7 @@ def _read_emoji(folder: Path) -> Iterator[Row]:
         format="lines",
         label_files=tuple(str(folder / f"{part}_labels.txt") for part in parts),
     )
-    return _renamed(
-        corpus, [_emoji_name(line, folder) for line in read_label_lines(folder / "mapping.txt", ReadOptions())]
-    )
+    return _renamed(corpus, [_emoji_name(line, folder) for line in label_lines(folder / "mapping.txt", ReadOptions())])
 
 
 def _emoji_name(line: str, folder: Path) -> str:
@@ -111,7 +109,7 @@ def _emoji_name(line: str, folder: Path) -> str:
 def _read_thucnews(folder: Path) -> Iterator[Row]:
     files = (folder / "dev.txt", folder / "test.txt")
     corpus = read_corpus(*files, text=("1",), label="2", format="tsv", header=False, quoting=False)
-    return _renamed(corpus, read_label_lines(folder / "class.txt", ReadOptions()))
+    return _renamed(corpus, list(label_lines(folder / "class.txt", ReadOptions())))
 
 
 def _renamed(corpus: Corpus, names: list[str]) -> Iterator[Row]:
