@@ -48,7 +48,7 @@ def test_more_classes_than_a_table_has_divisors_are_refused_before_training(
     blocks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packing, "MOST_GROUPS", N_CLASSES - 1)
-    monkeypatch.setattr("tfcr.classifier.fit_parts", None)
+    monkeypatch.setattr("tfcr.classifier.fit_documents", None)
     with pytest.raises(InputError, match="^found 40 divisors.*: train with fewer classes, or with averaging='length'"):
         paper(blocks=blocks).fit(TEXTS, LABELS)
 

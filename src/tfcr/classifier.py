@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -13,15 +14,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from tfcr.counting import Batch, CountedTexts, count_batches, count_to_keep, opened_documents
 from tfcr.decision import RULES, UNSURE, Decision, cost_matrix
-from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_tables
-from tfcr.embeddings.pretrained import AUTO
-from tfcr.errors import InputError, ModelError, TfcrWarning, look_up, shown
+from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_tables, sources_of
+from tfcr.embeddings.automatic import choose_embeddings
+from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN
+from tfcr.errors import CorpusWarning, InputError, ModelError, TfcrWarning, look_up, shown
 from tfcr.features.blocks import AVERAGINGS, check_blocks
 from tfcr.features.checks import check_classes, check_seed, class_names, count_classes, vectors_of_words
 from tfcr.features.cross_fit import check_cross_fit
 from tfcr.features.parts import PARTS, CharacterNgrams, NgramLimits, Part, PartSettings, PlainVectors
 from tfcr.heads import Examples, FittedHead, Head, check_class_weight, make_targets, newton, resolve_head
+from tfcr.heads.large import Fitted, fit_documents
 from tfcr.heads.precision import (
     Precision,
     PrecisionLimits,
@@ -30,19 +34,23 @@ from tfcr.heads.precision import (
     find_limits,
     wanted_precision,
 )
-from tfcr.heads.stacking import PartToFit, Stacked, fit_parts
+from tfcr.heads.stacking import PartToFit, Stacked
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.hardware import check_fits, memory_limit
 from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag, number
+from tfcr.system.places import Places, local_places
 from tfcr.system.progress import Progress, Tell
 from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts, Labels, check_sample_weight, check_targets
-from tfcr.text.documents import CountedDocuments, check_texts, count_terms
-from tfcr.text.label_sets import ONE, AnyLabels, LabelSets, classes_of
+from tfcr.text.documents import CountedDocuments, TextStream, check_texts, count_terms
+from tfcr.text.label_sets import ONE, AnyLabels, GivenLabels, LabelSets, classes_of
+from tfcr.text.shards import Documents
 from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.trained.collapse import collapse
 from tfcr.trained.explain import Explanation
+from tfcr.trained.kept_documents import KeptDocuments
+from tfcr.trained.learning_on import learn_on
 from tfcr.trained.model import TrainedModel
 from tfcr.trained.packing import check_groups
 from tfcr.trained.seen import TrainingTexts
@@ -67,6 +75,7 @@ PARAMETERS = (
     UNLABELLED,
     MAX_MEMORY,
     flag("warm_start"),
+    flag("keep_documents"),
 )
 """What the numbers among the parameters may be; names are looked up in their tables."""
 PAIRS = ("class_weight", "precision", "costs")
@@ -74,6 +83,8 @@ PAIRS = ("class_weight", "precision", "costs")
 COST = number("costs", 0, 1e9)
 Costs = Mapping[tuple[Any, Any], float]
 """From a true and an assigned label to what that costs."""
+DESCRIBED = ("data", "columns", "label_column", "label_separator", "updates")
+"""What a model's facts say of the files that it was trained on; an update keeps it."""
 FITTING = 0.9
 """About what fraction of the time of `fit_counted` goes into fitting the parts; the rest makes the word table."""
 
@@ -136,11 +147,15 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     unlabelled
         More texts to train word2vec on.
     max_memory
-        Memory for the dense training features, in bytes or as ``"4GB"``; by default half of the machine's memory.
-        Larger features are computed on demand: slower, with the same result.
+        Memory that training may take, in bytes or as ``"4GB"``; by default half of the machine's. Dense features that
+        do not fit are computed on demand: slower, with the same result. In `fit_batches`, terms that few documents hold
+        are left out if not all have room.
     warm_start
         Whether `fit` starts from the last solution: faster for a grid of C, or for more and more documents. Without
         effect with several parts, or if C is picked.
+    keep_documents
+        Whether the model keeps its training documents, counted, so that `update` can add more; texts are not kept. A
+        model without them is smaller, and `partial_fit` lets its scores learn on.
     random_state
         Seed of all randomness; with a seed, the same data gives the same model.
 
@@ -189,6 +204,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         unlabelled: Iterable[str] | None = None,
         max_memory: float | str | None = None,
         warm_start: bool = False,
+        keep_documents: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.embeddings = embeddings
@@ -209,6 +225,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.unlabelled = unlabelled
         self.max_memory = max_memory
         self.warm_start = warm_start
+        self.keep_documents = keep_documents
         self.random_state = random_state
 
     @classmethod
@@ -227,7 +244,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         for name in PAIRS:
             if isinstance(settings.get(name), list):
                 settings[name] = {_hashable(key): value for key, value in settings[name]}
-        classifier = cls(**settings)
+        classifier = cls(**settings, keep_documents=model.documents is not None)
         classifier._set_trained(model)
         return classifier
 
@@ -252,21 +269,179 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         self.fit_counted(documents, labels[used], weights[used], embeddings)
         self.check_limits()
         self._set_trained(self._trained().rounded())  # as it will be saved
-        return self.remember_texts(texts)
+        return self.remember_texts(texts).remember_documents(texts, labels[used], weights[used])
+
+    def fit_batches(self, batches: Iterable[Batch], *, places: Places | None = None) -> "TfcrClassifier":
+        """Learn from texts and labels that come batch by batch, and need not fit into memory.
+
+        Texts are counted into shards, in temporary files, and not kept. The result is that of `fit` on all of them, but
+        for rounding errors; `max_memory` bounds what the whole takes.
+
+        Parameters
+        ----------
+        batches
+            Pairs of texts and labels. It is iterated over more than once if word2vec is trained here: a generator will
+            not do then.
+        places
+            Where shards are kept and work on them is done; files and threads of this machine by default.
+        """
+        self.check_parameters()
+        trains = self.uses_vectors and isinstance(self.embeddings, str) and IN_DOMAIN in sources_of(self.embeddings)
+        if trains and iter(batches) is batches:
+            raise InputError(
+                "found batches that can be read only once, and word2vec to be trained on their texts; expected an "
+                "object that gives them each time it is iterated over, or vectors from a file (embeddings=PATH)"
+            )
+        with nullcontext(places) if places is not None else local_places() as where:
+            counted = self.count_batches(batches, where)
+            for note in counted.notes:
+                warnings.warn(note, CorpusWarning, stacklevel=2)
+            texts = TextStream(lambda: (text for some, _ in batches for text in some))
+            embeddings = self.load_embeddings(texts, documents=counted.documents)
+            self.fit_counted(counted.documents, counted.labels, np.ones(len(counted.documents)), embeddings)
+        self.check_limits()
+        self._set_trained(replace(self._trained(), seen=counted.seen, documents=counted.kept).rounded())
+        return self
 
     def remember_texts(self, texts: Iterable[str]) -> "TfcrClassifier":
         """Keep hashes of the training texts in the model, so that scoring it on them is noticed."""
         self._set_trained(replace(self._trained(), seen=TrainingTexts.of(texts)))
         return self
 
+    def remember_documents(
+        self, texts: list[str], labels: AnyLabels, sample_weight: NDArray[np.float64] | None = None
+    ) -> "TfcrClassifier":
+        """Keep the training documents in the model, counted, if that is wanted."""
+        if self.keep_documents:
+            kept = count_to_keep(texts, labels, sample_weight, self.tokenizer, bigrams=self.uses_bigrams)
+            self._set_trained(replace(self._trained(), documents=kept))
+        return self
+
+    def update(self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None = None) -> "TfcrClassifier":
+        """Train again with more documents, words and classes: the result is that of `fit` on all of them at once.
+
+        The model must have kept its documents (`keep_documents`); parameters are those of this estimator. Of a model
+        without, `partial_fit` lets the scores learn on from the new documents alone.
+        """
+        before = self._trained()
+        texts, whole = self.with_documents(X, y, sample_weight)
+        with opened_documents(whole, memory_limit(self.max_memory)) as documents:
+            embeddings = self.load_embeddings([], documents=documents)
+            self.fit_counted(documents, whole.labels, whole.sample_weight(), embeddings)
+        self.check_limits()
+        return self.updated_from(before, texts, whole)
+
+    def partial_fit(
+        self,
+        X: Iterable[str],
+        y: Any,
+        classes: Iterable[Any] | None = None,
+        sample_weight: Iterable[float] | None = None,
+    ) -> "TfcrClassifier":
+        """Let the scores learn on from new documents alone; the weights of words stay.
+
+        The first call of an estimator that is not fitted is `fit`. New words and new classes are learned, too. What the
+        old documents know is held by how often their words occurred: see docs/update.md for what that loses.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes
+            All labels that may ever occur, if they are to be checked.
+        """
+        texts = check_texts(X)
+        labels = check_targets(y, len(texts))
+        weights = check_sample_weight(sample_weight, len(texts))
+        if classes is not None:
+            _check_among(classes_of(labels), classes)
+        if not self.__sklearn_is_fitted__():
+            return self.fit(texts, y, sample_weight)
+        used = np.flatnonzero(weights > 0)
+        if not len(used):
+            return self
+        before = self._trained()
+        texts, labels, weights = [texts[number] for number in used], labels[used], weights[used]
+        found = learn_on(before, texts, labels, weights)
+        kept = before.kept_documents()
+        if kept is not None:
+            added = count_to_keep(texts, labels, weights, before.tokenizer, bigrams=kept.bigrams)
+            found = replace(found, documents=kept.plus(added))
+        self._set_trained(found)
+        return self
+
+    def with_documents(
+        self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None = None
+    ) -> tuple[list[str], KeptDocuments]:
+        """Return new texts that count, and the documents that the model keeps with these added.
+
+        Raises
+        ------
+        InputError
+            If the model keeps none, or they were counted otherwise, or the labels are of another type.
+        """
+        kept = self._trained().kept_documents()
+        if kept is None:
+            raise InputError(
+                "found a model that keeps no documents; expected one trained with keep_documents=True "
+                "(--keep-documents): train it so, or let its scores learn on from the new texts alone: partial_fit "
+                "(--keep-weights)"
+            )
+        known = self._trained().settings["tokenizer"]
+        if tokenizer_name(self.tokenizer) != known or self.uses_bigrams > kept.bigrams:
+            raise InputError(
+                f"found the tokenizer {tokenizer_name(self.tokenizer)!r} and the parts {', '.join(self.parts)}, and "
+                f"kept documents counted by {known!r} {'with' if kept.bigrams else 'without'} bigrams; expected the "
+                "same: fit again with all texts"
+            )
+        self.check_parameters()
+        texts = check_texts(X)
+        labels = check_targets(y, len(texts))
+        weights = check_sample_weight(sample_weight, len(texts))
+        used = np.flatnonzero(weights > 0)
+        texts = [texts[number] for number in used]
+        added = count_to_keep(texts, labels[used], weights[used], self.tokenizer, bigrams=kept.bigrams)
+        whole = kept.plus(added)
+        self.keep_documents = True
+        return texts, whole
+
+    def updated_from(self, before: TrainedModel, texts: list[str], whole: KeptDocuments | None) -> "TfcrClassifier":
+        """Let the model that was fitted again remember what the one before it did, and these texts."""
+        seen = before.training_texts()
+        model = self._trained()
+        kept = {name: before.training[name] for name in DESCRIBED if name in before.training}
+        self._set_trained(
+            replace(
+                model,
+                training={**model.training, **kept},
+                seen=None if seen is None else seen.plus(TrainingTexts.of(texts)),
+                documents=whole,
+            ).rounded()
+        )
+        return self
+
     def count(self, texts: Iterable[str]) -> CountedDocuments:
         """Count the words of training texts, and their bigrams if a part uses them."""
         return count_terms(texts, self.tokenizer, bigrams=self.uses_bigrams)
 
+    def count_batches(
+        self, batches: Iterable[Batch], places: Places, progress: Callable[[int], None] = lambda documents: None
+    ) -> CountedTexts:
+        """Count training texts that come batch by batch into shards; see `counting.count_batches`."""
+        return count_batches(
+            batches,
+            places,
+            self.tokenizer,
+            bigrams=self.uses_bigrams,
+            max_memory=memory_limit(self.max_memory),
+            progress=progress,
+            keep_documents=self.keep_documents,
+        )
+
     def fit_counted(
         self,
-        documents: CountedDocuments,
-        labels: AnyLabels,
+        documents: Documents,
+        labels: GivenLabels,
         sample_weight: NDArray[np.float64],
         embeddings: Embeddings | Sequence[Embeddings] | None,
         tell: Tell = lambda name, fraction: None,
@@ -284,7 +459,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         documents = documents.over_words(counts.occurs(self.min_count))
         self._check_table(kept)
         examples = Examples(documents, make_targets(labels, counts.classes, sample_weight, self.class_weight))
-        stacked = fit_parts(
+        fitted = fit_documents(
             self._parts_to_fit(documents, kept, tables),
             examples,
             kept,
@@ -294,6 +469,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             hold_out=self.precision is not None,
             tell=lambda name, fraction: tell(name, fraction * FITTING),
         )
+        stacked = fitted.stacked
         decision, self._limits = self._decide(labels, counts.classes, stacked)
         tell("building the word table", FITTING)
         seen = documents if stacked.uses_bigrams else documents.only_words()
@@ -305,7 +481,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 decision=decision,
                 tokenizer=resolve_tokenizer(self.tokenizer),
                 settings=self._settings(),
-                training=_describe_training(counts, tables, stacked.part_weights, self._limits),
+                training=_describe_training(counts, tables, fitted, self._limits),
                 counts=counts,
             )
         )
@@ -313,9 +489,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
     def load_embeddings(
         self,
-        texts: list[str],
+        texts: list[str] | TextStream,
         *,
-        documents: CountedDocuments | None = None,
+        documents: Documents | None = None,
         progress: Progress | None = None,
         note: Callable[[str], None] | None = None,
     ) -> list[Embeddings]:
@@ -325,6 +501,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """
         if self.embeddings is None or not self.uses_vectors:
             return []
+        if self.keep_documents and self.embeddings == AUTO:
+            chosen = choose_embeddings(self.count(texts) if documents is None else documents)
+            _refuse_in_domain(chosen.sources)
         return resolve_tables(
             self.embeddings,
             texts,
@@ -388,9 +567,10 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         counts: bool = True,
         scores: Mapping[str, float] | None = None,
         hashes: bool = True,
+        documents: bool = True,
     ) -> None:
         """Write the model to a folder; see `TrainedModel.save`."""
-        self._trained().save(path, counts=counts, scores=scores, hashes=hashes)
+        self._trained().save(path, counts=counts, scores=scores, hashes=hashes, documents=documents)
 
     @property
     def table_(self) -> WordTable:
@@ -437,7 +617,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def check_choices(self, labels: AnyLabels, classes: Labels) -> None:
+    def check_choices(self, labels: GivenLabels, classes: Labels) -> None:
         """Raise InputError for a precision or costs that these labels cannot have, before any long work."""
         for name in ("precision", "costs"):
             if isinstance(labels, LabelSets) and getattr(self, name) is not None:
@@ -455,7 +635,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         if self.costs is not None:
             cost_matrix(self.costs, classes)
 
-    def _decide(self, labels: AnyLabels, classes: Labels, stacked: Stacked) -> tuple[Decision, PrecisionLimits | None]:
+    def _decide(
+        self, labels: GivenLabels, classes: Labels, stacked: Stacked
+    ) -> tuple[Decision, PrecisionLimits | None]:
         """Return how scores become labels, and how probable these must be for the precision that is wanted."""
         link, form = ("independent", labels.form) if isinstance(labels, LabelSets) else (stacked.fitted.link, ONE)
         costs = None if self.costs is None else cost_matrix(self.costs, classes)
@@ -491,6 +673,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 "expected 'svm' or 'lr', or parts=['vectors'], as in the preset 'paper'"
             )
         check_all(PARAMETERS, vars(self))
+        if self.keep_documents and self.uses_vectors and self.embeddings not in (None, AUTO):
+            _refuse_in_domain(sources_of(self.embeddings))
         resolve_scheme(self.scheme)
         resolve_tokenizer(self.tokenizer)
         check_blocks(self.blocks, self.averaging)
@@ -515,9 +699,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         heads = [resolve_head(self.head, C=C, random_state=self.random_state) for C in strengths]
         return heads if heads[0].has_strength else heads[:1]
 
-    def _parts_to_fit(
-        self, documents: CountedDocuments, counts: ClassCounts, tables: Sequence[Embeddings]
-    ) -> list[PartToFit]:
+    def _parts_to_fit(self, documents: Documents, counts: ClassCounts, tables: Sequence[Embeddings]) -> list[PartToFit]:
         """Return the parts to fit, those that need vectors only if there are any."""
         rows = {name: PARTS[name] for name in self.parts if tables or not PARTS[name].needs_vectors}
         if not tables and self.uses_vectors and self.embeddings is not None:
@@ -638,10 +820,28 @@ def _as_sequence(embeddings: Embeddings | Sequence[Embeddings] | None) -> Sequen
     return (embeddings,) if isinstance(embeddings, Embeddings) else embeddings
 
 
+def _refuse_in_domain(sources: Sequence[object]) -> None:
+    """Raise InputError if vectors are trained on the texts: these are not kept, and so it could not be done again."""
+    if IN_DOMAIN in [source for source in sources if isinstance(source, str)]:
+        raise InputError(
+            "found keep_documents (--keep-documents) and word2vec to be trained on the texts, which are not kept; "
+            "expected vectors that stay the same: tfcr embeddings train DATA -o vectors.vec, then "
+            "embeddings='vectors.vec' (--embeddings vectors.vec)"
+        )
+
+
+def _check_among(found: Labels, classes: Iterable[Any]) -> None:
+    """Raise InputError naming the first label that is not among the classes."""
+    known = set(classes)
+    for label in found.tolist():
+        if label not in known:
+            raise InputError(f"found the label {label!r}; expected one of classes={shown(sorted(known, key=str))}")
+
+
 def _describe_training(
     counts: ClassCounts,
     tables: Sequence[Embeddings],
-    part_weights: Mapping[str, float],
+    fitted: Fitted,
     limits: PrecisionLimits | None,
 ) -> dict[str, Any]:
     coverage = tables[0].coverage(counts) if tables else None
@@ -653,7 +853,8 @@ def _describe_training(
         "embeddings": " + ".join(table.name for table in tables) or None,
         "coverage_words": None if coverage is None else coverage.words,
         "coverage_tokens": None if coverage is None else coverage.tokens,
-        "part_weights": dict(part_weights),
+        "part_weights": dict(fitted.stacked.part_weights),
+        **({} if fitted.sample is None else {"sample": fitted.sample, "held_out": fitted.held_out}),
         **({} if limits is None else {"decided": limits.decided}),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": recorded_versions(),

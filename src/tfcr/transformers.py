@@ -23,6 +23,7 @@ from tfcr.system.parameters import DIMENSIONS, MIN_COUNT, UNLABELLED, Parameter,
 from tfcr.text.class_counts import ClassCounts, check_sample_weight, check_targets
 from tfcr.text.documents import CountedDocuments, check_texts, count_terms
 from tfcr.text.label_sets import AnyLabels, class_numbers, classes_of
+from tfcr.text.shards import Documents
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, resolve_tokenizer
 from tfcr.text.vocabulary import Vocabulary
 
@@ -311,7 +312,7 @@ class WeightedEmbeddingVectorizer(TransformerMixin, BaseEstimator):
         """Return the document vectors of texts counted over `vocabulary_`."""
         return document_vectors(documents, self.blocks_)
 
-    def _blocks(self, documents: CountedDocuments, counts: Callable[[], ClassCounts]) -> list[Block]:
+    def _blocks(self, documents: Documents, counts: Callable[[], ClassCounts]) -> list[Block]:
         names = class_names(self.classes_)
         settings = PartSettings(self._vectors, names, self.scheme, self.blocks, self.averaging)
         return vector_blocks(documents, counts, settings)

@@ -19,7 +19,8 @@ from tfcr.features.cross_fit import (
     make_blocks_from,
     stratified_folds,
 )
-from tfcr.text.documents import CountedDocuments, count_terms
+from tfcr.text.documents import count_terms
+from tfcr.text.shards import Documents
 
 TEXTS = ["a b", "a c", "b b", "c a", "b c", "a", "c d", "d"]
 LABELS = [0, 1, 0, 1, 0, 1, 0, 1]
@@ -144,7 +145,7 @@ def test_a_class_of_one_document_however_often_repeated_is_in_no_fold() -> None:
     assert sorted(fold.tolist() for fold in folds) == [[2], [3, 4]]  # no fold is empty
 
 
-def class_weight_blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts]) -> list[Block]:
+def class_weight_blocks(documents: Documents, counts: Callable[[], ClassCounts]) -> list[Block]:
     """Return a block per class whose weights are the occurrences of each word in it."""
     occurrences = counts().occurrences.toarray().astype(np.float32)
     return [Block(str(number), column, None, "sum") for number, column in enumerate(occurrences.T)]

@@ -18,6 +18,7 @@ from tfcr.features.matrix import DenseFeatures, Features, OnDemandFeatures, feat
 from tfcr.heads import Examples, base, fit_head, make_targets, resolve_head
 from tfcr.heads.base import FittedHead, Problem, Solution
 from tfcr.heads.targets import Targets
+from tfcr.text.shards import in_memory
 
 
 def test_balanced_weights_are_those_of_liblinear() -> None:
@@ -197,7 +198,7 @@ def test_each_output_is_fitted_on_the_blocks_that_it_sees() -> None:
     assert fitted.intercepts.tolist() == [10, 20, 30]
     assert fitted.link == "softmax"
     weights = np.array([1, 1, 1, 2]) / 5
-    X = examples.documents.matrix.toarray()
+    X = in_memory(examples.documents).matrix.toarray()
     np.testing.assert_allclose(fitted.means, weights @ X[:, [0, 1, 2, 0, 1]], rtol=1e-6)
     # coefficients are for features as they are: those of scaled features, divided by the scale
     seen = X[:, [1, 0, 1]] - weights @ X[:, [1, 0, 1]]
@@ -259,7 +260,7 @@ def test_blocks_of_folds_make_the_features_of_their_documents() -> None:
     heavy = [replace(block, weights=block.weights * 2) for block in blocks]
     folds = [FoldBlocks(np.array([0, 2]), heavy), FoldBlocks(np.array([1, 3]), blocks)]
     plain, crossed = (fit_head(Recorder(), examples, blocks, fold_blocks=given) for given in ((), folds))
-    X, weights = examples.documents.matrix.toarray(), np.array([1, 1, 1, 2]) / 5
+    X, weights = in_memory(examples.documents).matrix.toarray(), np.array([1, 1, 1, 2]) / 5
     np.testing.assert_allclose(plain.means[:3], weights @ X, rtol=1e-6)
     X[[0, 2]] *= 2
     np.testing.assert_allclose(crossed.means[:3], weights @ X, rtol=1e-6)
@@ -268,7 +269,7 @@ def test_blocks_of_folds_make_the_features_of_their_documents() -> None:
 def test_some_examples_are_documents_with_their_targets() -> None:
     _, examples = own_blocks_of_three()
     some = examples.rows(np.array([2, 0]))
-    assert some.documents.matrix.toarray().tolist() == [[1, 1, 0], [1, 0, 2]]
+    assert in_memory(some.documents).matrix.toarray().tolist() == [[1, 1, 0], [1, 0, 2]]
     assert some.targets.labels.tolist() == [2, 0]
 
 

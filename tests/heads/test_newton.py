@@ -508,7 +508,7 @@ def test_sums_over_documents_are_exact() -> None:
     assert squared_hinge_loss(zeros, ones, large).value.tolist() == [2**24 + 1]
     one_of_them = float(np.logaddexp(np.float32(0), np.float32(0)))
     assert logistic_loss(zeros, ones, large).value.tolist() == [pytest.approx((2**24 + 1) * one_of_them, rel=1e-12)]
-    assert newton._dots(large, ones).tolist() == [2**24 + 1]
+    assert newton.dots(large, ones).tolist() == [2**24 + 1]
 
 
 def test_an_output_is_done_when_a_step_promises_less_than_the_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:

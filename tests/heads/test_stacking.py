@@ -27,17 +27,17 @@ from tfcr.heads.base import Examples, FittedHead, Problem
 from tfcr.heads.stacking import (
     FOLDS,
     OutOfFold,
+    PartFit,
     PartToFit,
     _Fold,
     _gains,
-    _PartFit,
-    _weighted_sum,
     enough_folds,
     fit_parts,
     learn_part_weights,
     least_loss,
     not_worse_than_one,
     tune_class_offset,
+    weighted_sum,
 )
 from tfcr.heads.targets import Targets
 from tfcr.text.documents import CountedDocuments, count_terms
@@ -347,7 +347,7 @@ def rehearsed(quality: Sequence[float], n_folds: int = 2, size: int = 60) -> Reh
     part = PartToFit("part", lambda documents, counts: [], [HEADS["svm"](1.0) for _ in quality])
     folds = np.split(np.arange(len(labels)), n_folds) if n_folds else []
     counts = ClassCounts.from_documents(examples.documents, labels)
-    return Rehearsed(_PartFit(part, examples, counts, 10**9, 0), folds, quality=tuple(quality))
+    return Rehearsed(PartFit(part, examples, counts, 10**9, 0), folds, quality=tuple(quality))
 
 
 @pytest.mark.parametrize(
@@ -420,22 +420,22 @@ def test_no_fit_is_done_twice_and_each_is_done_without_its_fold(monkeypatch: pyt
     heads = [HEADS["svm"](C) for C in (0.1, 1.0)]
     part = word_part(heads)
     folds = stacking_folds(examples, 0)
-    rehearsal = OutOfFold(_PartFit(part, part.select(examples), counts, 10**9, 0), folds)
+    rehearsal = OutOfFold(PartFit(part, part.select(examples), counts, 10**9, 0), folds)
     fits: list[int] = []
     made: list[int] = []
-    scores, without = _Fold.scores, _PartFit.without
+    scores, without = _Fold.scores, PartFit.without
 
     def counted(self: _Fold, head: Any) -> Any:
         fits.append(len(self.rows))
         assert head.tolerance == stacking.PICKING_TOLERANCE
         return scores(self, head)
 
-    def counted_fold(self: _PartFit, fold: NDArray[np.int64]) -> Any:
+    def counted_fold(self: PartFit, fold: NDArray[np.int64]) -> Any:
         made.append(len(fold))
         return without(self, fold)
 
     monkeypatch.setattr(_Fold, "scores", counted)
-    monkeypatch.setattr(_PartFit, "without", counted_fold)
+    monkeypatch.setattr(PartFit, "without", counted_fold)
     two = rehearsal.scores(1, 2)
     three = rehearsal.scores(1, 3)
     assert fits == made == [len(fold) for fold in folds[:3]]
@@ -457,7 +457,7 @@ def test_no_fit_is_done_twice_and_each_is_done_without_its_fold(monkeypatch: pyt
     # and no label of the fold was seen
     changed = words._replace(targets=replace(words.targets, labels=words.targets.labels.copy()))
     changed.targets.labels[folds[0]] = 0
-    again = OutOfFold(_PartFit(part, changed, counts, 10**9, 0), folds)
+    again = OutOfFold(PartFit(part, changed, counts, 10**9, 0), folds)
     np.testing.assert_array_equal(again.scores(1, 1), two[: len(folds[0])])
 
 
@@ -472,7 +472,7 @@ def test_a_supervised_part_learns_without_the_fold_from_weighted_and_cross_fitte
     part = PartToFit("vectors", PARTS["vectors"].block_maker(settings), [head], supervised=True, cross_fit=3)
     words = part.select(examples)
     fold = np.arange(0, 90, 4)
-    found = _PartFit(part, words, counts, 10**9, 7).without(fold).scores(head)
+    found = PartFit(part, words, counts, 10**9, 7).without(fold).scores(head)
     rest = words.rows(np.setdiff1d(np.arange(90), fold))
     documents, labels, weights = rest.documents, rest.targets.labels, rest.targets.sample_weight
     blocks = make_blocks_from(part.make_blocks, documents, labels, weights)
@@ -482,7 +482,7 @@ def test_a_supervised_part_learns_without_the_fold_from_weighted_and_cross_fitte
     expected = score_blocks(held_out, blocks, fitted)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     with pytest.raises(InputError, match="found cross-fitted features of"):  # in memory or not at all
-        _PartFit(part, words, counts, 1, 7).without(fold).scores(head)
+        PartFit(part, words, counts, 1, 7).without(fold).scores(head)
 
 
 # the sum of the parts ----------------------------------------------------------------------------------------------
@@ -491,7 +491,7 @@ def test_a_supervised_part_learns_without_the_fold_from_weighted_and_cross_fitte
 def test_the_sum_of_parts_is_one_head_over_all_columns() -> None:
     one = FittedHead(np.ones((2, 3)), np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.25]), "sigmoid")
     two = FittedHead(np.full((1, 3), 5.0), np.array([10.0, 20.0, 30.0]), np.array([0.75]), "softmax")
-    found = _weighted_sum([one, two], np.array([2.0, 0.1]), np.array([0.0, 1.0, -1.0]))
+    found = weighted_sum([one, two], np.array([2.0, 0.1]), np.array([0.0, 1.0, -1.0]))
     assert found.coefficients.tolist() == [[2] * 3, [2] * 3, [0.5] * 3]
     assert found.intercepts.tolist() == [2 + 1, 4 + 2 + 1, 6 + 3 - 1]
     assert found.means.tolist() == [0.5, 0.25, 0.75]
@@ -532,7 +532,7 @@ def test_stacked_parts_score_as_the_weighted_sum_of_their_fits() -> None:
     # by hand: out-of-fold scores of each part with its best head, divided by their standard deviation
     folds = stacking_folds(examples, 1)
     truth = examples.targets.rows(np.concatenate(folds))
-    rehearsals = [OutOfFold(_PartFit(part, part.select(examples), counts, 10**9, 1), folds) for part in parts]
+    rehearsals = [OutOfFold(PartFit(part, part.select(examples), counts, 10**9, 1), folds) for part in parts]
     picked = [rehearsal.pick_head() for rehearsal in rehearsals]
     scores = [rehearsal.scores(number, 5) for rehearsal, number in zip(rehearsals, picked, strict=True)]
     scales = [part.std() for part in scores]
@@ -704,8 +704,8 @@ def test_the_start_and_the_seed_reach_the_fit_of_each_part(monkeypatch: pytest.M
 
 
 def test_scores_are_divided_by_their_standard_deviation_unless_they_are_all_equal() -> None:
-    assert stacking._standard_deviation(np.array([[1e-3], [-1e-3]])) == pytest.approx(1e-3)
-    assert 0 < stacking._standard_deviation(np.full((4, 2), 7.0)) < 1e-9
+    assert stacking.standard_deviation(np.array([[1e-3], [-1e-3]])) == pytest.approx(1e-3)
+    assert 0 < stacking.standard_deviation(np.full((4, 2), 7.0)) < 1e-9
 
 
 def test_a_fit_begins_where_the_last_of_the_same_strength_ended() -> None:

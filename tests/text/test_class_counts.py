@@ -172,3 +172,27 @@ def test_counts_compare_only_with_counts() -> None:
     assert ClassCounts.from_texts(["a"], ["x"]) != "counts"
     with pytest.raises(TypeError):
         ClassCounts.from_texts(["a"], ["x"]) + 1  # type: ignore[operator]
+
+
+def test_a_hundred_counts_of_many_words_add_up_soon() -> None:
+    """Words are numbered once, and entries added up when many are waiting: no part costs as much as the sum."""
+    parts = [
+        ClassCounts.from_texts([" ".join(f"w{number}" for number in range(part, 4000, 1 + part % 3))], [f"c{part % 7}"])
+        for part in range(100)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(class_counts, "MIN_WAITING", 1000)
+        total = ClassCounts.total(iter(parts))
+    assert total == ClassCounts.total(reversed(parts))
+    assert total.n_occurrences == sum(part.n_occurrences for part in parts)
+    assert total.occurrences.sum(axis=0).tolist() == total.class_occurrences.tolist()
+    assert total.words == sorted({word for part in parts for word in part.words})
+
+
+def test_a_sum_knows_its_tokenizer() -> None:
+    one, two = (ClassCounts.from_texts(["a"], ["x"], tokenizer=name) for name in ("words", "paper"))
+    unknown = ClassCounts.from_texts(["a"], ["x"], tokenizer=str.split)
+    assert (one + one).tokenizer == "words"
+    assert (one + unknown).tokenizer is None
+    with pytest.raises(InputError, match="found counts by the tokenizer 'paper' and by 'words'"):
+        ClassCounts.total([one, unknown, two])

@@ -22,7 +22,7 @@ from tfcr import load as load_estimator
 from tfcr.errors import ModelError, TfcrError
 from tfcr.text.documents import count_terms
 from tfcr.trained import packing, rounding
-from tfcr.trained.codec import read_classes, read_decision, write_classes
+from tfcr.trained.codec import read_decision
 from tfcr.trained.format import _digest
 
 CORPUS = random_corpus(60)
@@ -328,41 +328,6 @@ def test_mutated_settings_are_refused_or_work(preset: str, saved: dict[str, Path
             model.explain(TEXTS[0])
             model.save(tmp_path / "again")
             load_estimator(tmp_path / "again")
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [[-(2**63), 2**63 - 1], [0.5, 2.0], [False, True], ["a", "b", "ü"]],
-)
-def test_classes_come_back_with_their_type(labels: list[Any]) -> None:
-    classes = np.array(labels)
-    again = read_classes(json.loads(json.dumps(write_classes(classes))))
-    assert again.tolist() == labels
-    assert again.dtype == classes.dtype
-
-
-@pytest.mark.parametrize(
-    ("kind", "values"),
-    [
-        ("text", ["a", "a"]),
-        ("text", ["b", "a"]),
-        ("text", ["a", "a\0"]),
-        ("text", ["a", 1]),
-        ("text", ["a", "\udc80"]),
-        ("integer", [1, 2**63]),
-        ("text", [["a"], ["b"]]),
-        ("integer", [1, True]),
-        ("integer", [0, 2**64]),
-        ("integer", [0, 10**30]),
-        ("number", [0, float("nan")]),
-        ("number", [0, "1"]),
-        ("boolean", [0, 1]),
-        ("date", ["a", "b"]),
-    ],
-)
-def test_classes_that_cannot_be(kind: str, values: list[Any]) -> None:
-    with pytest.raises(ModelError, match="its classes"):
-        read_classes({"type": kind, "values": values})
 
 
 REWRITER = """

@@ -255,7 +255,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "path": (lambda f: change_config(f, files={"table": "../../etc/passwd"}), "names the file '../../etc/passwd'"),
     "no table": (lambda f: change_config(f, files={}), "lacks or misstates 'table'"),
     "settings": (lambda f: change_config(f, settings={"own_tokenizer": False}), "lacks or misstates"),
-    "classes": (lambda f: change_config(f, classes={"type": "text", "values": ["one"]}), "classes cannot be read"),
+    "classes": (lambda f: change_config(f, classes={"type": "text", "values": ["one"]}), "it has 1 classes; expected"),
     "labels": (lambda f: change_config(f, classes={"type": "integer", "values": ["a", "b", "c"]}), "classes cannot"),
     "a folder for a file": (
         lambda f: (p := next(f.glob("table-*"))).rename(f / "moved") and p.mkdir(),  # type: ignore[func-returns-value]

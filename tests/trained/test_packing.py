@@ -10,13 +10,15 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import random_corpus, random_vectors
+from tfcr import TfcrClassifier
 from tfcr.errors import InputError
 from tfcr.features.blocks import AVERAGINGS
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.tokenizers import TOKENIZERS
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained import packing
-from tfcr.trained.packing import LooseTable, pack
+from tfcr.trained.packing import LooseTable, loosen, pack
 from tfcr.trained.rounding import round_table
 
 
@@ -129,3 +131,16 @@ def test_chunks_of_any_size_make_the_same_table(monkeypatch: pytest.MonkeyPatch)
         for name in ("words", "bigrams", "entries"):
             for one, other in zip(getattr(found, name), getattr(whole, name), strict=True):
                 np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("preset", ["fast", "best", "paper"])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_a_table_is_loosened_and_packed_as_it_was(preset: str, rounded: bool) -> None:
+    corpus = random_corpus(60)
+    given = {} if preset == "fast" else {"embeddings": random_vectors(corpus)}
+    model = TfcrClassifier.from_preset(preset, random_state=0, **given).set_params(tokenizer="words")
+    table = model.fit(corpus.texts, corpus.labels).table_
+    table = round_table(table, 0) if rounded else table
+    texts = [*corpus.texts, "common1 common2 unseen"]
+    again = pack(loosen(table)).score_texts(texts, TOKENIZERS["words"]).scores
+    np.testing.assert_allclose(again, table.score_texts(texts, TOKENIZERS["words"]).scores, rtol=1e-4, atol=1e-5)

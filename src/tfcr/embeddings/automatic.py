@@ -12,8 +12,9 @@ from tfcr.embeddings.pretrained import AUTO, IN_DOMAIN, PRETRAINED, is_ready
 from tfcr.embeddings.store import AnyEmbeddings, Embeddings, resolve_embeddings, sources_of
 from tfcr.errors import CorpusWarning, EmbeddingsError
 from tfcr.system.progress import Progress
-from tfcr.text.documents import CountedDocuments
+from tfcr.text.documents import TextStream
 from tfcr.text.pieces import MAX_CHARACTERS
+from tfcr.text.shards import Documents
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
 CANDIDATES = ("wglove-50", "wordllama")
@@ -61,7 +62,7 @@ class Choice:
         return f"vectors: {names}{trained}{reasons}"
 
 
-def choose_embeddings(documents: CountedDocuments) -> Choice:
+def choose_embeddings(documents: Documents) -> Choice:
     """Return what ``"auto"`` stands for: the same on every machine with the same packages.
 
     All candidates that are installed and know the texts are used. Word2vec trained on the texts takes the place of the
@@ -118,15 +119,15 @@ def known_fraction(table: Embeddings, words: Sequence[str], occurrences: NDArray
     return float(known / total) if total else 0.0
 
 
-def _counted_words(documents: CountedDocuments) -> tuple[Sequence[str], NDArray[np.float64]]:
+def _counted_words(documents: Documents) -> tuple[Sequence[str], NDArray[np.float64]]:
     counts = documents.only_words()
-    return counts.vocabulary.words, np.asarray(counts.matrix.sum(axis=0), np.float64)
+    return counts.vocabulary.words, counts.occurrences()
 
 
 def resolve_tables(
     source: AnyEmbeddings,
-    texts: Sequence[str],
-    documents: Callable[[], CountedDocuments],
+    texts: Sequence[str] | TextStream,
+    documents: Callable[[], Documents],
     *,
     dimensions: int = 100,
     unlabelled: Iterable[str] | None = None,

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from tfcr.system.limits import is_there, kind_of
 from tfcr.system.packed_strings import encode_words, find_packed
 from tfcr.system.progress import Progress
 from tfcr.text.class_counts import ClassCounts
-from tfcr.text.documents import check_texts
+from tfcr.text.documents import TextStream, check_texts
 from tfcr.text.pieces import SEGMENTATIONS, Pieces
 from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer
 
@@ -132,7 +133,7 @@ class Embeddings:
         Parameters
         ----------
         texts
-            The documents.
+            The documents. A TextStream is read anew for each pass, so that texts need not fit into memory.
         dimensions
             The length of each vector.
         window
@@ -151,7 +152,7 @@ class Embeddings:
             Called with the number of documents done and the total, over all epochs.
         """
         words, vectors = train_word2vec(
-            check_texts(texts),
+            texts if isinstance(texts, TextStream) else check_texts(texts),
             dimensions=dimensions,
             window=window,
             epochs=epochs,
@@ -303,6 +304,18 @@ class Embeddings:
             return Coverage(0.0, 0.0)
         return Coverage(float(found.mean()), float(counts.word_occurrences[found].sum() / total))
 
+    def carried(self, words: Iterable[str], first: int) -> "Embeddings":
+        """Return the vectors of these words and of the first ones, in one object that takes its arrays along.
+
+        Pickled, others are loaded again from their file, which other machines may not have.
+        """
+        if self.segmentation is not None:
+            return Embeddings(self._arrays, self.name)
+        rows = self.rows(words)
+        kept = np.union1d(rows[rows >= 0], np.arange(min(first, len(self))))
+        every = self.words
+        return Embeddings.from_arrays([every[row] for row in kept.tolist()], self.vectors[kept], name=self.name)
+
     def __len__(self) -> int:
         return len(self.vectors)
 
@@ -343,7 +356,7 @@ AnyEmbeddings = Embeddings | str | os.PathLike[str]
 
 def resolve_embeddings(
     source: AnyEmbeddings,
-    texts: Sequence[str],
+    texts: Sequence[str] | TextStream,
     *,
     dimensions: int = 100,
     unlabelled: Iterable[str] | None = None,
@@ -374,7 +387,8 @@ def resolve_embeddings(
 
     more = [] if unlabelled is None else check_texts(unlabelled)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
-    return Embeddings.train([*texts, *more], dimensions=dimensions, seed=seed, tokenizer=tokenizer, progress=progress)
+    every = TextStream(lambda: chain(texts, more)) if isinstance(texts, TextStream) else [*texts, *more]
+    return Embeddings.train(every, dimensions=dimensions, seed=seed, tokenizer=tokenizer, progress=progress)
 
 
 def sources_of(source: AnyEmbeddings) -> list[AnyEmbeddings]:

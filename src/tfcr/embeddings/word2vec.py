@@ -1,6 +1,6 @@
 """In-domain word2vec, trained by gensim, which is imported only here and only when needed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ LONGEST_SENTENCE = 10_000
 
 
 def train_word2vec(
-    texts: list[str],
+    texts: Collection[str],
     *,
     dimensions: int,
     window: int,
@@ -54,26 +54,35 @@ def train_word2vec(
             f"no word occurs {min_count} times in the {len(texts)} texts given, so word2vec has nothing to "
             "learn from; give more text, or vectors from a file (embeddings=PATH)"
         )
-    corpus = _Counted(sentences, epochs, progress)
-    model.train(corpus, total_examples=len(sentences), epochs=epochs)
+    corpus = _Counted(sentences, model.corpus_count, epochs, progress)
+    model.train(corpus, total_examples=model.corpus_count, epochs=epochs)
     return list(model.wv.index_to_key), np.asarray(model.wv.vectors, np.float32)
 
 
-def _tokenize(texts: list[str], tokenizer: str | AnyTokenizer) -> list[list[str]]:
-    split: Callable[[str], list[str]] | AnyTokenizer = resolve_tokenizer(tokenizer)
-    sentences = []
-    for text in texts:
-        tokens = check_tokens(split(text), split)
-        sentences += [tokens[at : at + LONGEST_SENTENCE] for at in range(0, len(tokens), LONGEST_SENTENCE)]
-    return sentences
+def _tokenize(texts: Collection[str], tokenizer: str | AnyTokenizer) -> Iterable[list[str]]:
+    """Return the sentences of texts: held in memory if the texts are, else found anew for each pass."""
+    sentences = _Sentences(texts, resolve_tokenizer(tokenizer))
+    return list(sentences) if isinstance(texts, list) else sentences
+
+
+class _Sentences:
+    """The tokens of texts, cut where a text is too long for gensim."""
+
+    def __init__(self, texts: Collection[str], split: AnyTokenizer) -> None:
+        self.texts, self.split = texts, split
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for text in self.texts:
+            tokens = check_tokens(self.split(text), self.split)
+            yield from (tokens[at : at + LONGEST_SENTENCE] for at in range(0, len(tokens), LONGEST_SENTENCE))
 
 
 class _Counted:
     """The sentences, iterated once per epoch; reports how many are done."""
 
-    def __init__(self, sentences: list[list[str]], epochs: int, progress: Progress | None) -> None:
+    def __init__(self, sentences: Iterable[list[str]], size: int, epochs: int, progress: Progress | None) -> None:
         self.sentences = sentences
-        self.total = len(sentences) * epochs
+        self.total = size * epochs
         self.progress = progress
         self.done = 0
 

@@ -27,7 +27,7 @@ from tfcr.errors import look_up
 from tfcr.schemes import Weights
 from tfcr.system.hardware import check_fits
 from tfcr.system.lazy import lazy_module
-from tfcr.text.documents import CountedDocuments
+from tfcr.text.documents import Counted
 from tfcr.text.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def check_blocks(kind: str, averaging: str) -> None:
 
 
 def document_vectors(
-    documents: CountedDocuments,
+    documents: Counted,
     blocks: Sequence[Block],
     threads: int | None = None,
     out: NDArray[np.float32] | None = None,
@@ -295,16 +295,22 @@ def _ranges_of_like_blocks(blocks: Sequence[Block]) -> list[tuple[int, int]]:
     return list(pairwise([0, *ends, len(blocks)]))
 
 
-def weighted_counts(documents: CountedDocuments, block: Block) -> sp.csr_array:
+def weighted_counts(documents: Counted, block: Block) -> sp.csr_array:
     """Return count · weight / divisor for each term of each document; times the vectors, it is the block."""
+    counts = documents.matrix
+    weighted = sp.csr_array((weighted_values(documents, block), counts.indices, counts.indptr), counts.shape, copy=True)
+    weighted.eliminate_zeros()  # a word has weight only in classes where it occurred
+    return weighted
+
+
+def weighted_values(documents: Counted, block: Block) -> NDArray[np.float32]:
+    """Return count · weight / divisor for each count of the matrix; (n_counts,)."""
     averaging = AVERAGINGS[block.averaging]
     counts = averaging.counts(as_floats(documents.matrix))
     divisors = averaging.divisors(counts, averaging.divisor_weights(block.weights)[:, None], documents.lengths)[:, 0]
     factors = divide(np.ones_like(divisors), divisors)
-    data = counts.data * block.weights[counts.indices] * np.repeat(factors, np.diff(counts.indptr))
-    weighted = sp.csr_array((data, counts.indices, counts.indptr), counts.shape, copy=True)
-    weighted.eliminate_zeros()  # a word has weight only in classes where it occurred
-    return weighted
+    values = counts.data * block.weights[counts.indices] * np.repeat(factors, np.diff(counts.indptr))
+    return np.asarray(values, np.float32)
 
 
 def _average(
@@ -333,7 +339,7 @@ def _average(
         np.multiply(_weighted_sums(counts, weights[:, number], vectors), factors[:, [number]], out=block)
 
 
-def empty_blocks(documents: CountedDocuments, blocks: Sequence[Block]) -> NDArray[np.bool_]:
+def empty_blocks(documents: Counted, blocks: Sequence[Block]) -> NDArray[np.bool_]:
     """Return which blocks of which documents average nothing; (n_documents, n_blocks).
 
     A short text holds no word of most classes. Its blocks of zeros carry no information and must not be learned from.

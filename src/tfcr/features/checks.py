@@ -10,8 +10,8 @@ from tfcr.embeddings import Embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import CorpusWarning, EmbeddingsError, InputError, shown
 from tfcr.text.class_counts import ClassCounts, Labels
-from tfcr.text.documents import CountedDocuments
-from tfcr.text.label_sets import AnyLabels, LabelSets, classes_of
+from tfcr.text.label_sets import GivenLabels, LabelSets, classes_of
+from tfcr.text.shards import Documents
 
 LOW_COVERAGE = 0.5
 """Warn if a smaller fraction of the tokens has a vector."""
@@ -44,18 +44,22 @@ def check_seed(random_state: object) -> int | None:
 
 
 def count_classes(
-    documents: CountedDocuments, labels: AnyLabels, sample_weight: NDArray[np.float64], min_count: float
+    documents: Documents, labels: GivenLabels, sample_weight: NDArray[np.float64], min_count: float
 ) -> tuple[ClassCounts, ClassCounts]:
     """Return the class counts of all words, and of those that occur at least `min_count` times."""
-    used = np.flatnonzero(sample_weight > 0)
-    check_classes(classes_of(labels[used]))
-    _warn_of_empty(documents, used)
-    _warn_of_constant(labels[used])
-    counts = ClassCounts.from_documents(documents.rows(used), labels[used], sample_weight=sample_weight[used])
+    n_used = int(np.count_nonzero(sample_weight))
+    empty = np.flatnonzero((documents.lengths == 0) & (sample_weight > 0))
+    if n_used < len(documents):
+        used = np.flatnonzero(sample_weight)
+        documents, labels, sample_weight = documents.rows(used), labels[used], sample_weight[used]
+    check_classes(classes_of(labels))
+    _warn_of_empty(empty, n_used)
+    _warn_of_constant(labels)
+    counts = ClassCounts.from_documents(documents, labels, sample_weight=sample_weight)
     kept = counts.at_least(min_count)
     if not len(kept.words):
         raise InputError(
-            f"found no word that occurs {min_count:g} times in {len(used)} texts; "
+            f"found no word that occurs {min_count:g} times in {n_used} texts; "
             "expected texts with words, or a lower min_count"
         )
     return counts, kept
@@ -119,18 +123,17 @@ def _better_vectors(embeddings: Embeddings) -> str:
     return f"vectors trained on these texts ({IN_DOMAIN}) may do better"
 
 
-def _warn_of_empty(documents: CountedDocuments, used: NDArray[np.int64]) -> None:
-    empty = used[documents.lengths[used] == 0]
+def _warn_of_empty(empty: NDArray[np.int64], n_used: int) -> None:
     if len(empty):
         warnings.warn(
-            f"{len(empty)} of {len(used)} texts contain no words, the first is number {empty[0]} (counted from 0); "
+            f"{len(empty)} of {n_used} texts contain no words, the first is number {empty[0]} (counted from 0); "
             "only their labels are used",
             CorpusWarning,
             stacklevel=2,
         )
 
 
-def _warn_of_constant(labels: AnyLabels) -> None:
+def _warn_of_constant(labels: GivenLabels) -> None:
     """Warn of classes that no document has, or every one: there is nothing to learn about them."""
     if not isinstance(labels, LabelSets):
         return

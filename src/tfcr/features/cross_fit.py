@@ -15,14 +15,14 @@ from tfcr.features.blocks import Block
 from tfcr.features.stratification import iterative_folds
 from tfcr.system.parameters import whole, zero_or
 from tfcr.text.class_counts import ClassCounts
-from tfcr.text.documents import CountedDocuments
+from tfcr.text.shards import Documents
 
 Rows = NDArray[np.int64]
 Numbers = NDArray[Any]
 """Classes of documents: positions, (n_documents,); of several labels, bool (n_documents, n_classes)."""
 CROSS_FIT = replace(zero_or(whole("cross_fit", 2, 1000)), expected="a number of folds such as 5, or 0 for none")
 
-BlockMaker = Callable[[CountedDocuments, Callable[[], ClassCounts]], list[Block]]
+BlockMaker = Callable[[Documents, Callable[[], ClassCounts]], list[Block]]
 """Makes blocks from training documents; their class counts are computed only if asked for."""
 
 
@@ -42,7 +42,7 @@ def check_cross_fit(cross_fit: int) -> None:
     CROSS_FIT.check(cross_fit)
 
 
-def stratified_folds(documents: CountedDocuments, labels: Numbers, n_folds: int, seed: int) -> list[Rows]:
+def stratified_folds(documents: Documents, labels: Numbers, n_folds: int, seed: int) -> list[Rows]:
     """Split documents into folds, stratified by class; no fold contains all documents of a class.
 
     Duplicates stay in one fold, or a held-out document would have been seen in training. The only document of a class,
@@ -72,11 +72,10 @@ def stratified_folds(documents: CountedDocuments, labels: Numbers, n_folds: int,
     return [np.flatnonzero(fold[first] == number) for number in np.unique(fold[fold >= 0])]
 
 
-def _first_duplicates(documents: CountedDocuments, labels: Numbers) -> Rows:
+def _first_duplicates(documents: Documents, labels: Numbers) -> Rows:
     """Return, for each document, the first one of its class or classes with the same terms; (n_documents,)."""
-    # each term has a random number: a document's sum of them, wrapping around at 64 bits, is a hash of its counts
     random = np.random.default_rng(0)
-    keys = documents.matrix @ random.integers(1 << 62, size=len(documents.vocabulary))
+    keys = documents.content_keys(random)
     if labels.ndim == 2:
         keys += labels @ random.integers(1 << 62, size=labels.shape[1])
     else:
@@ -96,7 +95,7 @@ def _folds_of_sets(first: Rows, labels: Numbers, n_folds: int, seed: int) -> lis
 
 
 def make_blocks_from(
-    make_blocks: BlockMaker, documents: CountedDocuments, labels: Numbers, sample_weight: NDArray[np.float64]
+    make_blocks: BlockMaker, documents: Documents, labels: Numbers, sample_weight: NDArray[np.float64]
 ) -> list[Block]:
     """Return the blocks that these documents alone give."""
     return make_blocks(documents, lambda: ClassCounts.from_documents(documents, labels, sample_weight=sample_weight))
@@ -105,7 +104,7 @@ def make_blocks_from(
 def cross_fit_blocks(
     make_blocks: BlockMaker,
     blocks: Sequence[Block],
-    documents: CountedDocuments,
+    documents: Documents,
     labels: Numbers,
     sample_weight: NDArray[np.float64],
     n_folds: int,

@@ -28,12 +28,15 @@ from tfcr.features.blocks import (
 )
 from tfcr.features.cross_fit import FoldBlocks
 from tfcr.system.hardware import memory_limit
-from tfcr.text.documents import CountedDocuments
+from tfcr.text.documents import Counted, CountedDocuments
 
 Matrix = NDArray[np.float32]
 
 ROWS = 4096
 """Documents processed together, so that no second copy of the features is made."""
+
+MIN_NATIVE_PRODUCTS = 20_000_000
+"""Multiplications of a sparse product above which compiled code takes less time than it takes to load."""
 
 SHARED_BYTES = 1 << 28
 """Memory for the document vectors of several views together: more would not be faster."""
@@ -103,6 +106,10 @@ class DenseFeatures:
         """Return Xᵀ V."""
         return self.matrix.T @ values
 
+    def squares_times(self, values: Matrix) -> Matrix:
+        """Return (X∘X)ᵀ V."""
+        return np.asarray(np.square(self.matrix).T @ values, values.dtype)
+
     def take(self, rows: NDArray[np.int64]) -> Matrix:
         """Return some rows."""
         return self.matrix[rows]
@@ -116,7 +123,7 @@ class DenseFeatures:
 class OnDemandFeatures:
     """A matrix that is never stored: X B is, block by block, weighted counts · (vectors · B), centred."""
 
-    documents: CountedDocuments
+    documents: Counted
     blocks: Sequence[Block]
     empty: NDArray[np.bool_]
     means: NDArray[np.float64]
@@ -141,7 +148,7 @@ class OnDemandFeatures:
         product[-1] = values.sum(axis=0)
         for number, columns in enumerate(self._columns()):
             vectors = self.blocks[number].vectors
-            by_word = weighted_counts(self.documents, self.blocks[number]).T @ values
+            by_word = transposed_times(weighted_counts(self.documents, self.blocks[number]), values)
             centre = np.outer(self.means[columns], (~self.empty[:, number]).astype(np.float32) @ values)
             product[columns] = ((by_word if vectors is None else vectors.T @ by_word) - centre) / self.scale
         return product
@@ -151,7 +158,7 @@ class OnDemandFeatures:
         some = self.documents.rows(rows)
         matrix = np.ones((len(rows), self.shape[1]), np.float32)
         document_vectors(some, self.blocks, out=matrix[:, :-1])
-        _centre(matrix, self._columns(), self.means, self.empty[rows])
+        centre(matrix, self._columns(), self.means, self.empty[rows])
         matrix[:, :-1] /= np.float32(self.scale)
         return matrix
 
@@ -160,7 +167,7 @@ class OnDemandFeatures:
         return replace(self, documents=self.documents.rows(rows), empty=self.empty[rows])
 
     def _columns(self) -> list[slice]:
-        return _columns(self.blocks)
+        return columns_of_blocks(self.blocks)
 
 
 @dataclass(frozen=True)
@@ -257,7 +264,7 @@ def _features_from_shared(
     numbers = sorted({number for view in views for number in view})
     shared = [blocks[number] for number in numbers]
     vectors, empty = _vectors_with_ones(documents, [fold.select(numbers) for fold in fold_blocks])
-    columns = _columns(shared)
+    columns = columns_of_blocks(shared)
     for view in views:
         places = np.searchsorted(numbers, view).tolist()
         matrix = np.concatenate([vectors[:, columns[place]] for place in places] + [vectors[:, -1:]], axis=1)
@@ -310,7 +317,7 @@ def _scale_sparse(
     Common columns come first, so that what solvers read most lies close together, and columns that no document has
     are left out.
     """
-    parts = [_sparse_block(documents, block) for block in blocks]
+    parts = [sparse_block(documents, block) for block in blocks]
     squares = np.sum([np.asarray(squared(part).sum(axis=1), np.float64) for part in parts], axis=0)
     scale = _scale(squares, sample_weight, np.zeros(1))
     ones = np.full((len(documents), 1), scale, np.float32)  # divided by the scale, as all columns are
@@ -328,7 +335,8 @@ def _scale_sparse(
     return ScaledFeatures(SparseFeatures(matrix), np.zeros(len(columns)), scale, columns)
 
 
-def _sparse_block(documents: CountedDocuments, block: Block) -> sp.csr_array:
+def sparse_block(documents: Counted, block: Block) -> sp.csr_array:
+    """Return the features of a block that is sparse."""
     weighted = weighted_counts(documents, block)
     return weighted if block.vectors is None else sp.csr_array(weighted @ block.vectors)
 
@@ -355,10 +363,10 @@ def _scale_dense(
 ) -> ScaledFeatures:
     """Centre and scale document vectors in place."""
     means = np.zeros(matrix.shape[1] - 1)
-    for number, columns in enumerate(_columns(blocks)):
+    for number, columns in enumerate(columns_of_blocks(blocks)):
         weights = np.where(empty[:, number], 0, sample_weight).astype(np.float32)
         means[columns] = (weights @ matrix[:, columns]).astype(np.float64) / max(float(weights.sum()), 1e-30)
-    _centre(matrix, _columns(blocks), means, empty)
+    centre(matrix, columns_of_blocks(blocks), means, empty)
     scale = _scale(_squared_norms(matrix), sample_weight, means)
     matrix[:, :-1] /= np.float32(scale)
     return ScaledFeatures(DenseFeatures(matrix), means, scale)
@@ -370,7 +378,7 @@ def _scale_on_demand(
     """Work out means and scale without storing the features."""
     empty = empty_blocks(documents, blocks)
     means = np.zeros(column_starts(blocks)[-1])
-    for number, columns in enumerate(_columns(blocks)):
+    for number, columns in enumerate(columns_of_blocks(blocks)):
         weights = np.where(empty[:, number], 0, sample_weight)
         by_word = weighted_counts(documents, blocks[number]).T @ weights
         vectors = blocks[number].vectors
@@ -382,19 +390,52 @@ def _scale_on_demand(
 
 
 def _block_scores(
-    documents: CountedDocuments, block: Block, empty: NDArray[np.bool_], part: Matrix, means: NDArray[np.float64]
+    documents: Counted, block: Block, empty: NDArray[np.bool_], part: Matrix, means: NDArray[np.float64]
 ) -> Matrix:
     """Return what one block, centred, adds to the scores; `part` are its coefficients."""
     along = part if block.vectors is None else block.vectors @ part
-    found: Matrix = weighted_counts(documents, block) @ along - ~empty[:, None] * (means.astype(np.float32) @ part)
+    mean_scores = ~empty[:, None] * (means.astype(np.float32) @ part)
+    return np.asarray(times(weighted_counts(documents, block), along) - mean_scores, part.dtype)
+
+
+def times(matrix: sp.csr_array, dense: Matrix) -> Matrix:
+    """Return the product of a sparse matrix with a dense one of few columns; a large one by compiled code."""
+    if matrix.nnz * dense.shape[1] < MIN_NATIVE_PRODUCTS or dense.dtype != np.float32:
+        return np.asarray(matrix @ dense)
+    from tfcr.system.native import add_times  # noqa: PLC0415 - numba loads slowly
+
+    found = np.zeros((matrix.shape[0], dense.shape[1]), np.float32)
+    add_times(*_arrays(matrix), np.ascontiguousarray(dense), found)
     return found
 
 
-def _columns(blocks: Sequence[Block]) -> list[slice]:
+def transposed_times(matrix: sp.csr_array, dense: Matrix) -> Matrix:
+    """Return the product of a transposed sparse matrix with a dense one of few columns."""
+    if matrix.nnz * dense.shape[1] < MIN_NATIVE_PRODUCTS or dense.dtype != np.float32:
+        return np.asarray(matrix.T @ dense)
+    from tfcr.system.native import add_transposed_times  # noqa: PLC0415
+
+    found = np.zeros((matrix.shape[1], dense.shape[1]), np.float32)
+    add_transposed_times(*_arrays(matrix), np.ascontiguousarray(dense), found)
+    return found
+
+
+def _arrays(matrix: sp.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int32], Matrix]:
+    """Return the arrays of a sparse matrix, of the types that compiled code is compiled for."""
+    return (
+        matrix.indptr.astype(np.int64, copy=False),
+        matrix.indices.astype(np.int32, copy=False),
+        matrix.data.astype(np.float32, copy=False),
+    )
+
+
+def columns_of_blocks(blocks: Sequence[Block]) -> list[slice]:
+    """Return the columns of each block."""
     return [slice(start, end) for start, end in pairwise(column_starts(blocks))]
 
 
-def _centre(matrix: Matrix, columns: Sequence[slice], means: NDArray[np.float64], empty: NDArray[np.bool_]) -> None:
+def centre(matrix: Matrix, columns: Sequence[slice], means: NDArray[np.float64], empty: NDArray[np.bool_]) -> None:
+    """Subtract the means from the columns of each block, in place; empty blocks become 0."""
     for number, block in enumerate(columns):
         part = matrix[:, block]
         part -= means[block].astype(np.float32)
@@ -407,6 +448,11 @@ def _squared_norms(matrix: Matrix) -> NDArray[np.float64]:
 
 
 def _scale(squares: NDArray[np.float64], sample_weight: NDArray[np.float64], means: NDArray[np.float64]) -> float:
+    """Return the scale of documents, given their squared lengths."""
+    return scale_of(float(np.average(squares, weights=sample_weight)), means)
+
+
+def scale_of(mean_square: float, means: NDArray[np.float64]) -> float:
     """Return the scale; 1 if all documents are equal and only rounding errors are left of them."""
-    scale = float(np.sqrt(np.average(squares, weights=sample_weight)))
+    scale = float(np.sqrt(mean_square))
     return scale if scale > 1e-6 * np.linalg.norm(means) else 1.0

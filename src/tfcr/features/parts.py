@@ -15,8 +15,8 @@ from tfcr.features.blocks import Block, PieceVectors, make_blocks
 from tfcr.features.cross_fit import BlockMaker
 from tfcr.schemes import Scheme, compute_weights
 from tfcr.text.class_counts import ClassCounts
-from tfcr.text.documents import CountedDocuments
 from tfcr.text.pieces import Pieces, find_ngrams
+from tfcr.text.shards import Documents
 
 RARE_NGRAM = 2
 """Character n-grams in fewer training documents have no weight."""
@@ -47,7 +47,7 @@ class CharacterNgrams:
     of_words: sp.csr_array
 
     @classmethod
-    def of(cls, documents: CountedDocuments, n_classes: int, limits: "NgramLimits") -> "CharacterNgrams | None":
+    def of(cls, documents: Documents, n_classes: int, limits: "NgramLimits") -> "CharacterNgrams | None":
         """Return the n-grams of the documents' words: all, those at their edges, or None, as the limits say."""
         words = documents.vocabulary.words
         frequencies = documents.only_words().document_frequencies()
@@ -148,9 +148,7 @@ class PartSettings:
     ngrams: CharacterNgrams | None = None
 
 
-def vector_blocks(
-    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings
-) -> list[Block]:
+def vector_blocks(documents: Documents, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
     """Return the word vectors weighted by class: the paper's method."""
     known = counts()
     weights = compute_weights(settings.scheme, known)
@@ -158,7 +156,7 @@ def vector_blocks(
     return make_blocks(settings.blocks, weights, settings.vectors, names, averaging, known.occurs())
 
 
-def plain_blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
+def plain_blocks(documents: Documents, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
     """Return the sum of word vectors, to unit length, one block for each kind of vectors; no weights are learned.
 
     Words never seen are seen by it, as far as the vectors know them or their sub-words.
@@ -182,7 +180,7 @@ def _split_lengths(
     return found, np.divide(vectors, np.where(found > 0, found, 1)[:, None], dtype=np.float32)
 
 
-def tfidf_blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
+def tfidf_blocks(documents: Documents, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
     """Return all terms of the vocabulary by TF-IDF, with sublinear counts and L2 norm, as scikit-learn computes it.
 
     A bigram that only one document holds has no weight.
@@ -193,9 +191,7 @@ def tfidf_blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts],
     return [Block("(words)", np.where(frequencies >= at_least, _idf(frequencies, documents), 0), None, "unit")]
 
 
-def character_blocks(
-    documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings
-) -> list[Block]:
+def character_blocks(documents: Documents, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
     """Return the character n-grams of the words by TF-IDF: an n-gram counts in each word of the document.
 
     The n-grams of a word are a sparse vector of that word, so that this is a block like any other: with idf 2 for
@@ -218,12 +214,12 @@ def character_blocks(
     return [Block("(characters)", weights, padded, "unit", pieces=PieceVectors(found.pieces, idf, None))]
 
 
-def ngram_blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
+def ngram_blocks(documents: Documents, counts: Callable[[], ClassCounts], settings: PartSettings) -> list[Block]:
     """Return terms and character n-grams, side by side for one head."""
     return [*tfidf_blocks(documents, counts, settings), *character_blocks(documents, counts, settings)]
 
 
-def _idf(frequencies: NDArray[np.int64], documents: CountedDocuments) -> NDArray[np.float32]:
+def _idf(frequencies: NDArray[np.int64], documents: Documents) -> NDArray[np.float32]:
     return (np.log((1 + len(documents)) / (1 + frequencies)) + 1).astype(np.float32)
 
 
@@ -251,7 +247,7 @@ class Part:
         About how long a fit takes, relative to that of ``words``; for the progress bar only.
     """
 
-    make_blocks: Callable[[CountedDocuments, Callable[[], ClassCounts], PartSettings], list[Block]]
+    make_blocks: Callable[[Documents, Callable[[], ClassCounts], PartSettings], list[Block]]
     strengths: tuple[float, ...]
     uses_bigrams: bool = False
     needs_vectors: bool = False

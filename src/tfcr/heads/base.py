@@ -14,7 +14,7 @@ from tfcr.features.cross_fit import FoldBlocks
 from tfcr.features.matrix import Features, ScaledFeatures, features_of_views, is_sparse
 from tfcr.heads.targets import Targets
 from tfcr.system.hardware import check_fits, memory_limit
-from tfcr.text.documents import CountedDocuments
+from tfcr.text.shards import Documents, in_memory
 
 SOLVER_BYTES = 16
 """Memory for each coefficient: in float64, and what stacking or a solver holds beside it."""
@@ -23,7 +23,7 @@ SOLVER_BYTES = 16
 class Examples(NamedTuple):
     """Counted documents to learn from, and their targets."""
 
-    documents: CountedDocuments
+    documents: Documents
     targets: Targets
 
     def rows(self, rows: NDArray[np.int64]) -> "Examples":
@@ -209,7 +209,7 @@ class Problem:
     def _make_features(self) -> Iterator[ScaledFeatures]:
         limit = memory_limit() if self.max_memory is None else self.max_memory
         seen_blocks = [seen for _, seen in self._views]
-        documents, weights = self.examples.documents, self.examples.targets.sample_weight
+        documents, weights = in_memory(self.examples.documents), self.examples.targets.sample_weight
         return features_of_views(documents, self.blocks, seen_blocks, weights, limit, self.fold_blocks)
 
 

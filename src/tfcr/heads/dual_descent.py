@@ -203,7 +203,7 @@ class _SparseDescent(_Descent):
     max_ratio = np.inf
 
     def __init__(self, features: SparseFeatures, signs: Matrix, weights: Matrix, duals: Matrix | None = None) -> None:
-        bounds = _lane_bounds(signs.shape[1])
+        bounds = lane_bounds(signs.shape[1])
         super().__init__(features, signs, weights, bounds, duals)
         matrix = features.matrix
         self.rows = (
@@ -249,10 +249,10 @@ class _SparseDescent(_Descent):
         return np.concatenate(lanes, axis=1)[:, : self.signs.shape[1]]
 
 
-def _lane_bounds(n_outputs: int) -> list[tuple[int, int]]:
+def lane_bounds(n_outputs: int) -> list[tuple[int, int]]:
     """Return the first output of each lane, and the one after its last; the last lane may have room for fewer.
 
-    >>> _lane_bounds(3), _lane_bounds(20)
+    >>> lane_bounds(3), lane_bounds(20)
     ([(0, 3)], [(0, 8), (8, 16), (16, 20)])
     """
     widest = LANES[-1]

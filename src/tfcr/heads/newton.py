@@ -15,7 +15,7 @@ the loss, and the same steps are taken in float64.
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,35 +195,94 @@ def minimise(
     tolerance: float = TOLERANCE,
 ) -> Matrix:
     """Return the coefficients of all outputs at their optimum; those that are `finished` stay."""
+    return minimise_sums(_SumsInMemory(loss, features, signs, weights), start, finished, tolerance)
+
+
+class Sums(Protocol):
+    """The sums over documents that Newton's method asks for, for documents that lie anywhere.
+
+    `begin` is called once; then, in each step, the others in this order: `slopes`, `newton_step`, `look_along`,
+    `along` once or more often, and `move`. All arrays are of the outputs given to `slopes`.
+    """
+
+    def begin(self, coefficients: Matrix) -> None:
+        """Begin with these coefficients of all outputs; (n_columns, n_outputs)."""
+
+    def slopes(self, outputs: NDArray[np.int64]) -> tuple[Vector, Matrix]:
+        """Return the loss of some outputs, and its gradient; (n_columns, n_outputs)."""
+
+    def newton_step(self, gradient: Matrix, coefficients: Matrix) -> Matrix:
+        """Return the step of each output, given the gradient of its whole objective."""
+
+    def look_along(self, step: Matrix) -> None:
+        """Prepare for sizes of a step: scores along it are linear, so that `along` needs no product with X."""
+
+    def along(self, sizes: Matrix) -> tuple[Vector, Vector]:
+        """Return the loss and its slope at a fraction of the step."""
+
+    def move(self, sizes: Matrix) -> None:
+        """Take a fraction of the step."""
+
+
+class _SumsInMemory:
+    """Sums over features in memory, or at least scores in memory."""
+
+    def __init__(self, loss: LossFunction, features: Features, signs: Matrix, weights: Matrix) -> None:
+        self.loss, self.features, self.signs, self.weights = loss, features, signs, weights
+        self.hessian = _Hessian(features)
+
+    def begin(self, coefficients: Matrix) -> None:
+        self.scores = self.features.times(coefficients)
+
+    def slopes(self, outputs: NDArray[np.int64]) -> tuple[Vector, Matrix]:
+        # copies of the columns of outputs that have not converged
+        self.outputs = outputs
+        self.active = self.scores[:, outputs], self.signs[:, outputs], self.weights[:, outputs]
+        self.current = self.loss(*self.active)
+        return self.current.value, self.features.transposed_times(self.current.slope)
+
+    def newton_step(self, gradient: Matrix, coefficients: Matrix) -> Matrix:
+        return self.hessian.newton_step(self.current, gradient, coefficients, self.active[0])
+
+    def look_along(self, step: Matrix) -> None:
+        self.score_step = self.features.times(step)
+
+    def along(self, sizes: Matrix) -> tuple[Vector, Vector]:
+        scores, signs, weights = self.active
+        there = self.loss(scores + sizes * self.score_step, signs, weights)
+        return there.value, dots(there.slope, self.score_step)
+
+    def move(self, sizes: Matrix) -> None:
+        self.scores[:, self.outputs] += sizes * self.score_step
+
+
+def minimise_sums(sums: Sums, start: Matrix, finished: NDArray[np.bool_], tolerance: float) -> Matrix:
+    """Return the coefficients of all outputs at their optimum, by sums over documents."""
     active = np.flatnonzero(~finished)
     if not len(active):
         return start
     coefficients = start.copy()
-    scores = features.times(coefficients)
-    hessian = _Hessian(features)
+    sums.begin(coefficients)
     for _ in range(MAX_NEWTON_STEPS):
         if not len(active):
             break
-        # copies of the columns of outputs that have not converged
-        part = coefficients[:, active], scores[:, active], signs[:, active], weights[:, active]
-        active_coefficients, active_scores, active_signs, active_weights = part
         # gradient and Newton step of all outputs together: every product with X is one matrix product
-        current = loss(active_scores, active_signs, active_weights)
-        objective = current.value + 0.5 * _dots(active_coefficients, active_coefficients)
-        gradient = features.transposed_times(current.slope) + active_coefficients
-        step = hessian.newton_step(current, gradient, active_coefficients, active_scores)
-        score_step = features.times(step)  # scores along the step are linear: the line search needs no product with X
-        descent = _dots(gradient, step)
+        active_coefficients = coefficients[:, active]
+        value, slopes = sums.slopes(active)
+        objective = value + 0.5 * dots(active_coefficients, active_coefficients)
+        gradient = slopes + active_coefficients
+        step = sums.newton_step(gradient, active_coefficients)
+        sums.look_along(step)
+        descent = dots(gradient, step)
 
         def along(sizes: Matrix) -> tuple[Vector, Vector]:
             moved = active_coefficients + sizes * step  # noqa: B023 - called at once
-            there = loss(active_scores + sizes * score_step, active_signs, active_weights)  # noqa: B023
-            value = there.value + 0.5 * _dots(moved, moved)
-            return value, _dots(moved, step) + _dots(there.slope, score_step)  # noqa: B023
+            value, slope = sums.along(sizes)
+            return value + 0.5 * dots(moved, moved), dots(moved, step) + slope  # noqa: B023
 
         sizes = _step_sizes(along, objective, descent)  # 0 where float32 allows no further descent
         coefficients[:, active] += sizes * step
-        scores[:, active] += sizes * score_step
+        sums.move(sizes)
         active = active[(sizes > 0) & (-0.5 * descent > tolerance * objective)]
     return coefficients
 
@@ -305,34 +364,20 @@ class _Hessian:
         return np.asarray(-support.T @ duals.astype(scores.dtype))
 
     def _by_conjugate_gradients(self, curvature: Matrix, right: Matrix) -> Matrix:
-        # preconditioned conjugate gradients, one column per output; columns that have converged stop moving
-        target = RESIDUAL * _norms(right)
         if self.factor is not None:
             self._refresh(curvature)
-        step = np.zeros_like(right)
-        residual = right.copy()
-        corrected = self._precondition(residual)
-        direction = corrected.copy()
-        size = _dots(residual, corrected)
-        for number in range(MAX_CG_STEPS):
-            moving = _norms(residual) > target
-            if not moving.any():
-                break
-            # slow convergence: build the preconditioner, and restart from the present residual
-            if number == PATIENT_CG_STEPS and self.factor is None and len(right) <= MAX_GRAM_COLUMNS:
-                self._refresh(curvature)
-                corrected = self._precondition(residual)
-                direction = corrected.copy()
-                size = _dots(residual, corrected)
-            along = self.features.times(direction)
-            product = direction + self.features.transposed_times(curvature * along)
-            alpha = np.where(moving, size / np.maximum(_dots(direction, product), 1e-30), 0).astype(step.dtype)
-            step += alpha * direction
-            residual -= alpha * product
-            corrected = self._precondition(residual)
-            previous, size = size, _dots(residual, corrected)
-            direction = corrected + (size / np.maximum(previous, 1e-30)).astype(step.dtype) * direction
-        return step
+
+        def product(direction: Matrix) -> Matrix:
+            return direction + self.features.transposed_times(curvature * self.features.times(direction))
+
+        def help_along() -> bool:
+            """Build the preconditioner, if it is worth its cost and not there yet."""
+            if self.factor is not None or len(right) > MAX_GRAM_COLUMNS:
+                return False
+            self._refresh(curvature)
+            return True
+
+        return conjugate_gradients(product, right, self._precondition, help_along)
 
     def _precondition(self, residual: Matrix) -> Matrix:
         if self.factor is None:
@@ -351,6 +396,49 @@ class _Hessian:
         shifted[np.diag_indices_from(shifted)] += 1
         self.factor = _factorised(shifted)
         self.factor_curvature = mean
+
+
+def conjugate_gradients(
+    product: Callable[[Matrix], Matrix],
+    right: Matrix,
+    precondition: Callable[[Matrix], Matrix],
+    help_along: Callable[[], bool] = lambda: False,
+) -> Matrix:
+    """Solve the equations of each output to RESIDUAL, one column each; those that have converged stop moving.
+
+    Parameters
+    ----------
+    product
+        Multiplies each column with its Hessian.
+    right
+        The right sides; (n_columns, n_outputs).
+    precondition
+        Multiplies each column with about the inverse of its Hessian.
+    help_along
+        Called once if convergence is slow; whether the preconditioner is a better one now.
+    """
+    target = RESIDUAL * _norms(right)
+    step = np.zeros_like(right)
+    residual = right.copy()
+    corrected = precondition(residual)
+    direction = corrected.copy()
+    size = dots(residual, corrected)
+    for number in range(MAX_CG_STEPS):
+        moving = _norms(residual) > target
+        if not moving.any():
+            break
+        if number == PATIENT_CG_STEPS and help_along():  # restart from the present residual
+            corrected = precondition(residual)
+            direction = corrected.copy()
+            size = dots(residual, corrected)
+        along = product(direction)
+        alpha = np.where(moving, size / np.maximum(dots(direction, along), 1e-30), 0).astype(step.dtype)
+        step += alpha * direction
+        residual -= alpha * along
+        corrected = precondition(residual)
+        previous, size = size, dots(residual, corrected)
+        direction = corrected + (size / np.maximum(previous, 1e-30)).astype(step.dtype) * direction
+    return step
 
 
 def _kernel_factor(support: Matrix, ease: Vector) -> tuple[Vector, Vector]:
@@ -389,10 +477,10 @@ def _factorised(matrix: Matrix) -> Matrix:
     raise _not_finite()
 
 
-def _dots(one: Matrix, two: Matrix) -> Vector:
+def dots(one: Matrix, two: Matrix) -> Vector:
     """Return the inner product of each pair of columns."""
     return np.asarray(np.einsum("ij,ij->j", one, two, dtype=np.float64))
 
 
 def _norms(columns: Matrix) -> Vector:
-    return np.sqrt(_dots(columns, columns))
+    return np.sqrt(dots(columns, columns))

@@ -6,12 +6,12 @@ outputs, so that they share that matrix.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcr.features.matrix import Features, chunks, gram, in_float64
+from tfcr.features.matrix import Features, Matrix, chunks, gram, in_float64
 from tfcr.heads.base import Solution
 from tfcr.heads.targets import Targets
 from tfcr.system.hardware import interruptible
@@ -54,17 +54,49 @@ class RidgeHead:
         else:
             features = in_float64(features, largest)
         signs = targets.signs(outputs)
-        values, directions = interruptible(np.linalg.eigh, gram(features, weights, np.float64))
-        values = np.maximum(values, 0)
-        moments = directions.T @ features.transposed_times(signs * weights[:, None]).astype(np.float64)
-        shrunk = 1 / (values[:, None] + STRENGTHS)
-        errors = _left_out_errors(features, signs, targets, directions, shrunk, moments)
-        coefficients = directions @ (shrunk[:, [int(np.argmin(errors))]] * moments)
+        moments = features.transposed_times(signs * weights[:, None]).astype(np.float64)
+        coefficients = solve_gram(gram(features, weights, np.float64), moments, features, targets, outputs)
         return Solution(coefficients[:-1], coefficients[-1], "softmax")
 
 
+class Rows(Protocol):
+    """Features of which rows are looked at."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_documents, n_columns)."""
+
+    def take(self, rows: NDArray[np.int64]) -> Matrix:
+        """Return some rows."""
+
+
+def solve_gram(
+    products: NDArray[np.float64],
+    moments: NDArray[np.float64],
+    features: Rows,
+    targets: Targets,
+    outputs: Sequence[int],
+) -> NDArray[np.float64]:
+    """Return the coefficients of least squares, (n_columns, n_outputs).
+
+    Parameters
+    ----------
+    products, moments
+        XᵀX and XᵀY over all documents, each times its weight.
+    features, targets
+        Those of documents that are left out in turn, to pick the strength: all, or a sample of them.
+    outputs
+        Those that are fitted.
+    """
+    values, directions = interruptible(np.linalg.eigh, products)
+    turned = directions.T @ moments
+    shrunk = 1 / (np.maximum(values, 0)[:, None] + STRENGTHS)
+    errors = _left_out_errors(features, targets.signs(outputs), targets, directions, shrunk, turned)
+    return np.asarray(directions @ (shrunk[:, [int(np.argmin(errors))]] * turned))
+
+
 def _left_out_errors(
-    features: Features,
+    features: Rows,
     signs: NDArray[np.float32],
     targets: Targets,
     directions: NDArray[np.float64],

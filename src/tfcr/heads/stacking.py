@@ -134,14 +134,14 @@ def fit_parts(
     tell
         Called before each fit.
     """
-    steps = _Steps(parts, len(examples.documents), tell, hold_out=hold_out)
+    steps = Steps(parts, len(examples.documents), tell, hold_out=hold_out)
     if len(parts) == 1 and len(parts[0].heads) == 1 and not hold_out:
         [part], [head] = parts, parts[0].heads
-        fit = _PartFit(part, part.select(examples), counts, max_memory, seed)
+        fit = PartFit(part, part.select(examples), counts, max_memory, seed)
         steps.begin("fitting", part)
-        fitted = _with_constants(fit.fit(head, start), examples.targets)
+        fitted = with_constants(fit.fit(head, start), examples.targets)
         return Stacked([*fit.problem.blocks], fitted, {part.name: 1.0}, part.uses_bigrams)
-    fits = [_PartFit(part, part.select(examples), counts, max_memory, seed) for part in parts]
+    fits = [PartFit(part, part.select(examples), counts, max_memory, seed) for part in parts]
     plan = _learn_stacking(fits, examples, seed, steps, hold_out=hold_out)
     used = np.flatnonzero(plan.weights).tolist()
     left = {number: fits[number] for number in reversed(used)}
@@ -154,10 +154,10 @@ def fit_parts(
         fitted_parts.append(fit.fit(plan.heads[number].with_tolerance(PART_TOLERANCE)))
         blocks += fit.problem.blocks
         del fit
-    summed = _weighted_sum(fitted_parts, (plan.weights / plan.scales)[used], plan.offsets)
+    summed = weighted_sum(fitted_parts, (plan.weights / plan.scales)[used], plan.offsets)
     return Stacked(
         blocks=blocks,
-        fitted=_with_constants(summed, examples.targets),
+        fitted=with_constants(summed, examples.targets),
         part_weights={part.name: float(weight) for part, weight in zip(parts, plan.weights, strict=True)},
         uses_bigrams=any(parts[number].uses_bigrams for number in used),
         thresholds=plan.thresholds,
@@ -182,7 +182,7 @@ def expected_fits(n_documents: int, n_parts: int, n_heads: int, *, hold_out: boo
     return tried * picking + (n_folds - picking) + last
 
 
-class _Steps:
+class Steps:
     """Tells what is fitted next, and the fraction of the expected fits that is done."""
 
     def __init__(self, parts: Sequence[PartToFit], n_documents: int, tell: Tell, *, hold_out: bool) -> None:
@@ -192,13 +192,14 @@ class _Steps:
         self.done = self.next = 0.0
 
     def begin(self, doing: str, part: PartToFit) -> None:
+        """Tell that a part is fitted next."""
         self.done += self.next
         self.next = part.cost
         self.tell(f"{doing} {part.name}", min(self.done / self.total, 1.0))
 
 
 @dataclass(frozen=True)
-class _PartFit:
+class PartFit:
     """A part together with what it is fitted on."""
 
     part: PartToFit
@@ -215,10 +216,14 @@ class _PartFit:
     @cached_property
     def problem(self) -> Problem:
         """What heads are fitted on, made of all documents."""
-        documents, targets = self.examples
-        blocks = self.part.make_blocks(documents, lambda: self.counts)
+        documents = self.examples.documents
+        return self.with_blocks(self.part.make_blocks(documents, lambda: self.counts))
+
+    def with_blocks(self, blocks: Sequence[Block]) -> Problem:
+        """Return what heads are fitted on, with these blocks of all documents."""
+        documents = self.examples.documents
         folds = self._cross_fit(blocks, np.arange(len(documents))) if self.part.cross_fit else ()
-        return Problem(Examples(documents, targets), blocks, self.max_memory, folds)
+        return Problem(self.examples, blocks, self.max_memory, folds)
 
     def fit(self, head: Head, start: FittedHead | None = None) -> FittedHead:
         """Fit a head on all documents."""
@@ -289,7 +294,7 @@ class _Fold:
         return scores
 
 
-def _weighted_sum(fits: list[FittedHead], factors: NDArray[np.float64], offsets: NDArray[np.float64]) -> FittedHead:
+def weighted_sum(fits: list[FittedHead], factors: NDArray[np.float64], offsets: NDArray[np.float64]) -> FittedHead:
     """Return the sum of scores, each times its factor, plus offsets, as one head over all columns; `fits` is emptied.
 
     Coefficients are float32 if those of one part are: of many terms and classes, a second copy would not fit.
@@ -306,7 +311,7 @@ def _weighted_sum(fits: list[FittedHead], factors: NDArray[np.float64], offsets:
     return FittedHead(coefficients, intercepts + offsets, means, "multinomial")
 
 
-def _with_constants(fitted: FittedHead, targets: Targets) -> FittedHead:
+def with_constants(fitted: FittedHead, targets: Targets) -> FittedHead:
     """Return a head that always assigns the classes that every document has, and never those that none has."""
     signs = targets.constant_signs()
     if not signs.any():
@@ -319,7 +324,7 @@ def _with_constants(fitted: FittedHead, targets: Targets) -> FittedHead:
 # out-of-fold scores ------------------------------------------------------------------------------------------------
 
 
-class _Stacking(NamedTuple):
+class Stacking(NamedTuple):
     """The result of stacking: picked heads, part weights, scales and offsets.
 
     Attributes
@@ -348,8 +353,8 @@ class _Stacking(NamedTuple):
 
 
 def _learn_stacking(
-    fits: Sequence[_PartFit], examples: Examples, seed: int, steps: _Steps, *, hold_out: bool
-) -> _Stacking:
+    fits: Sequence[PartFit], examples: Examples, seed: int, steps: Steps, *, hold_out: bool
+) -> Stacking:
     targets = examples.targets
     every_fold = stratified_folds(examples.documents.only_words(), targets.labels, FOLDS, seed)
     folds = enough_folds(every_fold, targets)
@@ -358,35 +363,55 @@ def _learn_stacking(
     heads = [fit.part.heads[number] for fit, number in zip(fits, picked, strict=True)]
     no_offsets = np.zeros(targets.n_outputs)
     if not folds:
-        return _Stacking(heads, np.ones(len(fits)), np.ones(len(fits)), no_offsets)
+        return Stacking(heads, np.ones(len(fits)), np.ones(len(fits)), no_offsets)
     n_folds = len(folds) if len(fits) > 1 else max(min(OFFSET_FOLDS, len(folds)), out_of_fold[0].n_known(picked[0]))
     truth = targets.rows(np.concatenate(folds[:n_folds]))
     scores = [part.scores(number, n_folds) for part, number in zip(out_of_fold, picked, strict=True)]
-    scales = np.array([_standard_deviation(part) for part in scores])
-    scaled = [part / scale for part, scale in zip(scores, scales, strict=True)]
-    weights = not_worse_than_one(learn_part_weights(scaled, truth), scaled, truth)
-    summed = np.tensordot(weights, np.stack(scaled), 1)
     n_documents = len(targets.labels)
-    more = n_documents / (n_documents - len(folds[0]))
-    offsets = no_offsets if targets.several else tune_class_offset(summed, truth, targets)
-    summed += offsets
-    plan = _Stacking(
-        heads=heads,
-        weights=weights,
-        scales=scales,
-        offsets=offsets,
-        thresholds=tune_thresholds(summed, truth, targets) if targets.several else None,
-        calibration=fit_calibration(summed, truth, targets, more),
-    )
+    plan = weigh_parts(heads, scores, truth, targets, n_documents / (n_documents - len(folds[0])))
     if not hold_out:
         return plan
     held_out = [
         weight / scale * replace(part, folds=every_fold).scores(number, len(every_fold))
-        for part, number, weight, scale in zip(out_of_fold, picked, weights, scales, strict=True)
+        for part, number, weight, scale in zip(out_of_fold, picked, plan.weights, plan.scales, strict=True)
         if weight
     ]
     truth = targets.rows(np.concatenate(every_fold))
-    return plan._replace(held_out=HeldOut(np.sum(held_out, axis=0) + offsets, truth))
+    return plan._replace(held_out=HeldOut(np.sum(held_out, axis=0) + plan.offsets, truth))
+
+
+def weigh_parts(
+    heads: list[Head], scores: Sequence[Scores], truth: Targets, training: Targets, more: float = 1.0
+) -> Stacking:
+    """Learn the weight of each part, class offset or thresholds, and the calibration, from scores out of fold.
+
+    Parameters
+    ----------
+    heads
+        The head of each part.
+    scores
+        Of each part, for documents that it was not trained on; (n_documents, n_outputs).
+    truth
+        The targets of these documents.
+    training
+        Those of all training documents.
+    more
+        How many times as many documents the final classifier is trained on.
+    """
+    scales = np.array([standard_deviation(part) for part in scores])
+    scaled = [part / scale for part, scale in zip(scores, scales, strict=True)]
+    weights = not_worse_than_one(learn_part_weights(scaled, truth), scaled, truth)
+    summed = np.tensordot(weights, np.stack(scaled), 1)
+    offsets = np.zeros(training.n_outputs) if training.several else tune_class_offset(summed, truth, training)
+    summed += offsets
+    return Stacking(
+        heads=heads,
+        weights=weights,
+        scales=scales,
+        offsets=offsets,
+        thresholds=tune_thresholds(summed, truth, training) if training.several else None,
+        calibration=fit_calibration(summed, truth, training, more),
+    )
 
 
 def enough_folds(folds: Sequence[NDArray[np.int64]], targets: Targets) -> Sequence[NDArray[np.int64]]:
@@ -412,7 +437,7 @@ def balance(class_totals: NDArray[np.float64]) -> float:
 class OutOfFold:
     """The out-of-fold scores of a part with each of its heads; no fit is done twice."""
 
-    fit: _PartFit
+    fit: PartFit
     folds: Sequence[NDArray[np.int64]]
     begin: Callable[[str, PartToFit], None] = lambda doing, part: None
     _known: dict[tuple[int, int], Scores] = field(default_factory=dict)
@@ -433,7 +458,7 @@ class OutOfFold:
             for number, problem in enumerate(problems):
                 self._score(head, number, "picking C of", problem)
             scores = self.scores(head, self.n_picking)
-            return least_loss(scores / _standard_deviation(scores), truth)
+            return least_loss(scores / standard_deviation(scores), truth)
 
         while at > 0 and loss(at - 1) < loss(at):
             at -= 1
@@ -463,7 +488,8 @@ class OutOfFold:
         return self._known[head, fold]
 
 
-def _standard_deviation(scores: Scores) -> float:
+def standard_deviation(scores: Scores) -> float:
+    """Return the standard deviation of scores, above 0."""
     return max(float(scores.std()), 1e-12)
 
 

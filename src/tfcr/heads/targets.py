@@ -14,7 +14,7 @@ from scipy.special import expit
 from tfcr.decision import above, best_class, confusion_matrix, hits_of_members, macro_f1, output_classes
 from tfcr.errors import InputError, shown
 from tfcr.text.class_counts import Labels, weight_row
-from tfcr.text.label_sets import AnyLabels, LabelSets, class_numbers
+from tfcr.text.label_sets import GivenLabels, LabelSets, class_numbers
 
 Decisions = NDArray[Any]
 """The winning class of each document, (n_documents,); of several labels, whether each class is assigned."""
@@ -42,7 +42,7 @@ class Targets:
     class_weight: NDArray[np.float64]
     several: ClassVar[bool] = False
 
-    def rows(self, rows: NDArray[np.int64]) -> "Targets":
+    def rows(self, rows: NDArray[np.int64] | slice) -> "Targets":
         """Return the targets of some documents; class weights stay."""
         return replace(self, labels=self.labels[rows], sample_weight=self.sample_weight[rows])
 
@@ -261,7 +261,7 @@ def _softmax(summed: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[
 
 
 def make_targets(
-    labels: AnyLabels,
+    labels: GivenLabels,
     classes: Labels,
     sample_weight: NDArray[np.float64],
     class_weight: str | Mapping[Any, float] | None,

@@ -32,6 +32,7 @@ LIMITS: dict[str, Limit] = {
     "unpacked harmless": Limit(100 << 20, "bytes", "what any compressed file may unpack to"),
     "workbook": Limit(1 << 28, "bytes", "an Excel workbook, as it lies on disk"),
     "table unpacked": Limit(1 << 30, "bytes", "what a workbook unpacks to, and a Parquet file below `unpacked ratio`"),
+    "dataset files": Limit(1_000_000, "files", "the files of a Parquet dataset, or of a folder elsewhere"),
     "archive header": Limit(1 << 20, "bytes", "the header of one file in a tar archive, the target of a link in a zip"),
     "xz memory": Limit(256 << 20, "bytes", "what unpacking an xz file takes"),
     "dimensions": Limit(1 << 16, "numbers", "the length of a word vector"),

@@ -27,6 +27,7 @@ from tfcr.kernels.descent import (  # noqa: E402
 )
 from tfcr.kernels.pieces import MAX_PIECES, cut_some, hash_ngrams  # noqa: E402
 from tfcr.kernels.preparing import prepare_documents  # noqa: E402
+from tfcr.kernels.products import add_times, add_transposed_times  # noqa: E402
 from tfcr.kernels.rows import last_row_end  # noqa: E402
 from tfcr.kernels.scores import add_pieces, score_documents  # noqa: E402
 from tfcr.kernels.tokens import (  # noqa: E402
@@ -43,6 +44,8 @@ __all__ = [
     "SEEN",
     "SPARSE_KERNELS",
     "add_pieces",
+    "add_times",
+    "add_transposed_times",
     "average_vectors",
     "count_documents",
     "cut_some",

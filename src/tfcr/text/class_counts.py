@@ -6,10 +6,12 @@ cluster need nothing else.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +20,9 @@ from tfcr.errors import InputError, shown
 from tfcr.system.lazy import lazy_module
 from tfcr.system.parameters import MIN_COUNT, Parameter, number, zero_or
 from tfcr.text.documents import CountedDocuments, check_texts, count_checked
-from tfcr.text.label_sets import AnyLabels, LabelSets, find_label_sets
+from tfcr.text.label_sets import AnyLabels, LabelSets, NumberedLabels, find_label_sets
 from tfcr.text.labels import LabelError, label_array
-from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, resolve_tokenizer
+from tfcr.text.tokenizers import DEFAULT_TOKENIZER, AnyTokenizer, Tokenizer, resolve_tokenizer
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -33,9 +35,24 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 MAX_DENSE = 1 << 24
 """Words times classes up to which counts are added up in an array of all of them."""
 
+MIN_WAITING = 1 << 20
+"""Entries of sparse counts that wait at least before they are added up."""
+
 Floats = NDArray[np.floating[Any]]
 Labels = NDArray[Any]
 """Labels as users give them: text, integers, floats or booleans."""
+
+
+class Sums(Protocol):
+    """Documents that lie elsewhere, and add up their counts there."""
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+
+    def class_counts(
+        self, labels: tuple[Labels, NDArray[Any]] | LabelSets, weights: NDArray[np.float64]
+    ) -> ClassCounts:
+        """Add up the counts of words by class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +77,8 @@ class ClassCounts:
         All word occurrences of each class, and its documents; (n_classes,).
     n_occurrences, n_documents
         Those of the whole corpus.
+    tokenizer
+        The name of the tokeniser, which must be the same for all parts of a sum; None if it is unknown, or a user's.
 
     Examples
     --------
@@ -84,6 +103,7 @@ class ClassCounts:
     class_documents: NDArray[np.float64]
     n_occurrences: float
     n_documents: float
+    tokenizer: str | None = None
 
     @classmethod
     def from_texts(
@@ -98,42 +118,36 @@ class ClassCounts:
         checked = check_texts(texts)
         numbered = number_labels(labels, len(checked))
         weights = check_sample_weight(sample_weight, len(checked))
-        return cls._of(count_checked(checked, resolve_tokenizer(tokenizer)), numbered, weights)
+        used = resolve_tokenizer(tokenizer)
+        counts = cls._of(count_checked(checked, used), numbered, weights)
+        return replace(counts, tokenizer=used.name if isinstance(used, Tokenizer) else None)
 
     @classmethod
     def from_documents(
-        cls, documents: CountedDocuments, labels: Any, *, sample_weight: Iterable[float] | None = None
+        cls, documents: CountedDocuments | Sums, labels: Any, *, sample_weight: Iterable[float] | None = None
     ) -> ClassCounts:
         """Add up the counts of labelled documents by class; bigrams are left out.
 
         A document of weight 2 counts as two documents, one of weight 0 as none; one with two labels in both classes.
         """
-        n_documents = documents.matrix.shape[0]
-        numbered = number_labels(labels, n_documents)
-        return cls._of(documents.only_words(), numbered, check_sample_weight(sample_weight, n_documents))
+        numbered = number_labels(labels, len(documents))
+        weights = check_sample_weight(sample_weight, len(documents))
+        if not isinstance(documents, CountedDocuments):
+            return documents.class_counts(numbered, weights)
+        return cls._of(documents.only_words(), numbered, weights)
 
     @classmethod
     def _of(
         cls,
         documents: CountedDocuments,
-        labels: tuple[Labels, NDArray[np.int64]] | LabelSets,
+        labels: tuple[Labels, NDArray[Any]] | LabelSets,
         weights: NDArray[np.float64],
     ) -> ClassCounts:
         """Add up the counts of words by class; `labels` are those of `number_labels`."""
         if isinstance(labels, LabelSets):
             return cls._of_label_sets(documents, labels, weights)
         classes, numbers = labels
-        words, sizes, counts = documents.matrix.indices, np.diff(documents.matrix.indptr), documents.matrix.data
-        columns, shape = np.repeat(numbers, sizes), (len(documents.vocabulary), len(classes))
-        entry_weights = None if (weights == 1).all() else np.repeat(weights, sizes)
-        add_up = _add_up_dense if shape[0] * shape[1] <= MAX_DENSE else _add_up_sparse
-        by_document = add_up(words, columns, shape, entry_weights)
-        if counts.dtype.kind == "f":  # a user's, which may be fractions
-            occurrences = add_up(words, columns, shape, counts if entry_weights is None else counts * entry_weights)
-        else:  # most words occur once in a document, so that occurrences are documents and a few more
-            again = np.flatnonzero(counts > 1)
-            more = counts[again] - 1.0 if entry_weights is None else (counts[again] - 1.0) * entry_weights[again]
-            occurrences = by_document + _add_up_sparse(words[again], columns[again], shape, more)
+        occurrences, by_document = add_by_class(documents.matrix, numbers, len(classes), weights)
         return cls(
             words=documents.vocabulary.words,
             classes=classes,
@@ -167,25 +181,41 @@ class ClassCounts:
             n_documents=float(weights.sum()),
         )
 
+    @classmethod
+    def total(cls, parts: Iterable[ClassCounts]) -> ClassCounts:
+        """Return the counts of several corpora together, over the union of words and classes.
+
+        Parts are taken one after the other, so they may come from a generator. Counts of whole numbers, and so of all
+        documents without weights, are the same to the last digit whatever the order of the parts.
+
+        Examples
+        --------
+        >>> one = ClassCounts.from_texts(["good film"], ["pos"])
+        >>> two = ClassCounts.from_texts(["bad film"], ["neg"])
+        >>> ClassCounts.total([one, two]).words, ClassCounts.total([one, two]) == one + two
+        (['bad', 'film', 'good'], True)
+        """
+        sums = _Sums()
+        for part in parts:
+            sums.add(part)
+        return sums.counts()
+
     def __add__(self, other: ClassCounts) -> ClassCounts:
         """Return the counts of both corpora together, over the union of words and classes."""
-        if not isinstance(other, ClassCounts):
-            return NotImplemented
-        classes = unite_classes(self.classes, other.classes)
-        words = sorted(set(self.words).union(other.words))
-        one, two = (counts._expand(words, classes) for counts in (self, other))
-        return ClassCounts(
-            words=words,
-            classes=classes,
-            occurrences=sp.csr_array(one.occurrences + two.occurrences),
-            documents=sp.csr_array(one.documents + two.documents),
-            word_occurrences=one.word_occurrences + two.word_occurrences,
-            word_documents=one.word_documents + two.word_documents,
-            class_occurrences=one.class_occurrences + two.class_occurrences,
-            class_documents=one.class_documents + two.class_documents,
-            n_occurrences=one.n_occurrences + two.n_occurrences,
-            n_documents=one.n_documents + two.n_documents,
-        )
+        return ClassCounts.total([self, other]) if isinstance(other, ClassCounts) else NotImplemented
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the counts to a file; the same counts give the same bytes."""
+        from tfcr.text.stored_counts import save_counts  # noqa: PLC0415 - it imports this module
+
+        save_counts(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ClassCounts:
+        """Return the counts that `save` wrote to a file. Nothing that it names is imported or run."""
+        from tfcr.text.stored_counts import load_counts  # noqa: PLC0415 - it imports this module
+
+        return load_counts(path)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ClassCounts):
@@ -218,17 +248,13 @@ class ClassCounts:
 
     def take(self, numbers: NDArray[np.int64]) -> ClassCounts:
         """Return the counts of some words, by their numbers, in ascending order; totals stay those of all words."""
-        return ClassCounts(
+        return replace(
+            self,
             words=[self.words[row] for row in numbers.tolist()],
-            classes=self.classes,
             occurrences=self.occurrences[numbers],
             documents=self.documents[numbers],
             word_occurrences=self.word_occurrences[numbers],
             word_documents=self.word_documents[numbers],
-            class_occurrences=self.class_occurrences,
-            class_documents=self.class_documents,
-            n_occurrences=self.n_occurrences,
-            n_documents=self.n_documents,
         )
 
     def occurs(self, min_count: float = 1) -> NDArray[np.bool_]:
@@ -236,24 +262,129 @@ class ClassCounts:
         often = self.word_occurrences >= min_count * (1 - 1e-9)
         return (self.word_occurrences > 0) & (often | (min_count <= 1))
 
-    def _expand(self, words: Sequence[str], classes: Labels) -> ClassCounts:
-        """Return the same counts over more words and classes, with zeros for the new ones."""
-        numbers = dict(zip(words, range(len(words)), strict=True))
-        rows = np.fromiter((numbers[word] for word in self.words), np.int64, len(self.words))
-        columns = np.searchsorted(classes, self.classes)
-        shape = (len(words), len(classes))
+
+class _Sums:
+    """Counts added up one part after the other.
+
+    Words and classes are numbered as they come, and sorted once at the end::
+
+        parts      [film good] of pos    [bad film] of neg
+        numbers     0    1       0        2   0        1
+        sorted     bad film good         neg pos
+    """
+
+    def __init__(self) -> None:
+        self.words: dict[str, int] = {}
+        self.labels: dict[Any, int] = {}
+        self.classes: Labels = np.zeros(0)
+        self.occurrences, self.documents = _Entries(), _Entries()
+        self.of_words, self.of_classes = np.zeros((2, 0)), np.zeros((2, 0))
+        self.of_all = np.zeros(2)
+        self.n_parts = 0
+        self.tokenizers: set[str | None] = set()
+
+    def add(self, part: ClassCounts) -> None:
+        """Add a part; raise InputError if its labels or tokeniser are of another kind than those before."""
+        self.classes = unite_classes(self.classes, part.classes)
+        self.tokenizers.add(part.tokenizer)
+        named = sorted(name for name in self.tokenizers if name is not None)
+        if len(named) > 1:
+            raise InputError(
+                f"found counts by the tokenizer {shown(named[0])} and by {shown(named[1])}; expected one: count both "
+                "parts again with the same"
+            )
+        rows, columns = _numbers_of(part.words, self.words), _numbers_of(part.classes.tolist(), self.labels)
+        for entries, matrix in ((self.occurrences, part.occurrences), (self.documents, part.documents)):
+            entries.add(np.repeat(rows, np.diff(matrix.indptr)), columns[matrix.indices], matrix.data)
+        self.of_words, self.of_classes = (
+            _grown(self.of_words, len(self.words)),
+            _grown(self.of_classes, len(self.labels)),
+        )
+        self.of_words[:, rows] += (part.word_occurrences, part.word_documents)
+        self.of_classes[:, columns] += (part.class_occurrences, part.class_documents)
+        self.of_all += (part.n_occurrences, part.n_documents)
+        self.n_parts += 1
+
+    def counts(self) -> ClassCounts:
+        """Return the sum of all parts."""
+        if not self.n_parts:
+            raise InputError("found no counts to add up; expected those of one part of a corpus at least")
+        words, labels = sorted(self.words), self.classes.tolist()
+        rows = np.fromiter(map(self.words.__getitem__, words), np.int64, len(words))
+        columns = np.fromiter(map(self.labels.__getitem__, labels), np.int64, len(labels))
+        of_words, of_classes = self.of_words[:, rows], self.of_classes[:, columns]
         return ClassCounts(
             words=words,
-            classes=classes,
-            occurrences=_expand_matrix(self.occurrences, rows, columns, shape),
-            documents=_expand_matrix(self.documents, rows, columns, shape),
-            word_occurrences=_expand_vector(self.word_occurrences, rows, len(words)),
-            word_documents=_expand_vector(self.word_documents, rows, len(words)),
-            class_occurrences=_expand_vector(self.class_occurrences, columns, len(classes)),
-            class_documents=_expand_vector(self.class_documents, columns, len(classes)),
-            n_occurrences=self.n_occurrences,
-            n_documents=self.n_documents,
+            classes=self.classes,
+            occurrences=self.occurrences.matrix(rows, columns),
+            documents=self.documents.matrix(rows, columns),
+            word_occurrences=of_words[0],
+            word_documents=of_words[1],
+            class_occurrences=of_classes[0],
+            class_documents=of_classes[1],
+            n_occurrences=float(self.of_all[0]),
+            n_documents=float(self.of_all[1]),
+            tokenizer=None if None in self.tokenizers else next(iter(self.tokenizers)),
         )
+
+
+class _Entries:
+    """Entries of a sparse matrix that many are added to.
+
+    Those of the same row and column are added up whenever as many are waiting as are left of all before: memory stays
+    within a few times that of the sum, and time is linear in the entries but for a logarithm.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]] = []
+        self.n_added_up = self.n_waiting = 0
+
+    def add(self, rows: NDArray[Any], columns: NDArray[Any], values: NDArray[np.float64]) -> None:
+        """Add values at some places."""
+        self.parts.append((rows, columns, values))
+        self.n_waiting += len(values)
+        if self.n_waiting > max(self.n_added_up, MIN_WAITING):
+            entries = self._sum(*self._joined()).tocoo()
+            self.parts = [(entries.row, entries.col, entries.data)]
+            self.n_added_up, self.n_waiting = len(entries.data), 0
+
+    def matrix(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> sp.csr_array:
+        """Return the sums, with these rows and columns in this order."""
+        places = [np.empty_like(order) for order in (rows, columns)]
+        for place, order in zip(places, (rows, columns), strict=True):
+            place[order] = np.arange(len(order))
+        old_rows, old_columns, values = self._joined()
+        return self._sum(places[0][old_rows], places[1][old_columns], values, (len(rows), len(columns)))
+
+    def _joined(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+        rows, columns, values = zip(*self.parts, strict=True)
+        return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
+
+    @staticmethod
+    def _sum(
+        rows: NDArray[Any], columns: NDArray[Any], values: NDArray[np.float64], shape: tuple[int, int] | None = None
+    ) -> sp.csr_array:
+        shape = shape or (int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1)
+        return _tidy(sp.coo_array((values, (rows, columns)), shape=shape))
+
+
+def _numbers_of(names: Sequence[Any], known: dict[Any, int]) -> NDArray[np.int32]:
+    """Return the number of each of some distinct names; those that are not known yet get the next ones."""
+    names = list(names)  # packed words are decoded at once
+    numbers = np.fromiter(map(known.get, names, repeat(-1)), np.int32, len(names))
+    new = np.flatnonzero(numbers < 0)
+    numbers[new] = np.arange(len(known), len(known) + len(new))
+    known.update(zip([names[place] for place in new.tolist()], numbers[new].tolist(), strict=True))
+    return numbers
+
+
+def _grown(sums: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Return sums, (2, n), with room for at least so many; twice as many as needed, so that this is seldom."""
+    if sums.shape[1] >= size:
+        return sums
+    grown = np.zeros((2, 2 * size))
+    grown[:, : sums.shape[1]] = sums
+    return grown
 
 
 def check_targets(labels: Any, n_documents: int) -> AnyLabels:
@@ -295,7 +426,7 @@ def _as_labels(labels: Labels | list[Any]) -> Labels:
         raise InputError(f"{error}{remedy}") from None
 
 
-def number_labels(labels: Any, n_documents: int) -> tuple[Labels, NDArray[np.int64]] | LabelSets:
+def number_labels(labels: Any, n_documents: int) -> tuple[Labels, NDArray[Any]] | LabelSets:
     """Check labels, and return the different ones, sorted, and the place of each label among them.
 
     numpy would sort all of them, and take long to make an array of many strings. Several labels per text are returned
@@ -306,6 +437,8 @@ def number_labels(labels: Any, n_documents: int) -> tuple[Labels, NDArray[np.int
     >>> number_labels(["pos", "neg", "pos"], 3)
     (array(['neg', 'pos'], dtype='<U3'), array([1, 0, 1]))
     """
+    if isinstance(labels, NumberedLabels):
+        return labels.classes, labels.numbers
     if isinstance(labels, list) and len(labels) == n_documents and set(map(type, labels)) == {str}:
         values = labels
         different = _as_labels(list(dict.fromkeys(values)))
@@ -313,6 +446,8 @@ def number_labels(labels: Any, n_documents: int) -> tuple[Labels, NDArray[np.int
         checked = check_targets(labels, n_documents)
         if isinstance(checked, LabelSets):
             return checked
+        if checked.dtype.kind in "iu":
+            return np.unique(checked, return_inverse=True)
         values = checked.tolist()
         different = np.array(list(dict.fromkeys(values)), dtype=checked.dtype)
     classes = np.unique(different)
@@ -367,7 +502,9 @@ def _as_weights(sample_weight: Iterable[float]) -> NDArray[np.float64]:
 
 
 def unite_classes(one: Labels, two: Labels) -> Labels:
-    """Return the sorted classes of both, which must be of one kind."""
+    """Return the sorted classes of both, which must be of one kind; no classes are of any."""
+    if not len(one) or not len(two):
+        return two if not len(one) else one
     kinds = ["text" if classes.dtype.kind in "UO" else classes.dtype.kind for classes in (one, two)]
     if kinds[0] != kinds[1]:
         raise InputError(
@@ -399,6 +536,24 @@ def _is_missing(label: Any) -> bool:
     return isinstance(label, float | np.floating) and bool(np.isnan(label))
 
 
+def add_by_class(
+    matrix: sp.csr_array, numbers: NDArray[np.int64], n_classes: int, weights: NDArray[np.float64]
+) -> tuple[sp.csr_array, sp.csr_array]:
+    """Add up the counts of documents by class number: occurrences, and documents that hold each word."""
+    words, sizes, counts = matrix.indices, np.diff(matrix.indptr), matrix.data
+    columns, shape = np.repeat(numbers, sizes), (matrix.shape[1], n_classes)
+    entry_weights = None if (weights == 1).all() else np.repeat(weights, sizes)
+    add_up = _add_up_dense if shape[0] * shape[1] <= MAX_DENSE else _add_up_sparse
+    by_document = add_up(words, columns, shape, entry_weights)
+    if counts.dtype.kind == "f":  # a user's, which may be fractions
+        occurrences = add_up(words, columns, shape, counts if entry_weights is None else counts * entry_weights)
+    else:  # most words occur once in a document, so that occurrences are documents and a few more
+        again = np.flatnonzero(counts > 1)
+        more = counts[again] - 1.0 if entry_weights is None else (counts[again] - 1.0) * entry_weights[again]
+        occurrences = by_document + _add_up_sparse(words[again], columns[again], shape, more)
+    return occurrences, by_document
+
+
 def _add_up_dense(
     words: NDArray[Any], numbers: NDArray[np.int64], shape: tuple[int, int], values: NDArray[Any] | None
 ) -> sp.csr_array:
@@ -425,16 +580,3 @@ def _tidy(counts: Any) -> sp.csr_array:
     tidy.eliminate_zeros()
     tidy.sort_indices()
     return tidy
-
-
-def _expand_matrix(
-    matrix: sp.csr_array, rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]
-) -> sp.csr_array:
-    entries = matrix.tocoo()
-    return sp.coo_array((entries.data, (rows[entries.row], columns[entries.col])), shape=shape).tocsr()
-
-
-def _expand_vector(values: NDArray[np.float64], places: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-    expanded = np.zeros(size)
-    expanded[places] = values
-    return expanded

@@ -5,10 +5,10 @@ Bigrams skip punctuation and symbols: "so, good" holds the bigram "so good".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,24 @@ MAX_TEXT = 10_000_000
 
 LOOKED_AT = 1 << 12
 """Texts that are looked at together."""
+
+
+class Counted(Protocol):
+    """What features are made of: counts, int32 (n_documents, n_terms), and all tokens of each document."""
+
+    @property
+    def matrix(self) -> sp.csr_array:
+        """Counts."""
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """All tokens of each document."""
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+
+    def rows(self, rows: NDArray[np.int64]) -> Counted:
+        """Return some of the documents."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +130,41 @@ class CountedDocuments:
         """Return the number of documents that hold each term; (n_terms,)."""
         return np.bincount(self.matrix.indices, minlength=len(self.vocabulary))
 
+    def occurrences(self) -> NDArray[np.float64]:
+        """Return how often each term occurs; (n_terms,)."""
+        return np.asarray(self.matrix.sum(axis=0), np.float64)
+
+    def weighted_sums(self, sample_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how often each term occurs, each document times its weight; (n_terms,)."""
+        return np.asarray(self.matrix.T @ sample_weight)
+
+    def content_keys(self, random: np.random.Generator) -> NDArray[np.int64]:
+        """Return a hash of the counts of each document; (n_documents,).
+
+        Each term has a random number: a document's hash is the sum of them, wrapping around at 64 bits.
+        """
+        return np.asarray(self.matrix @ random.integers(1 << 62, size=len(self.vocabulary)))
+
     def unknown_fractions(self) -> NDArray[np.float64]:
         """Return the fraction of each document's tokens outside the vocabulary; 0 for an empty document."""
         known = np.asarray(self.only_words().matrix.sum(axis=1), np.float64)
         return 1 - np.divide(known, self.lengths, out=np.ones(len(self)), where=self.lengths > 0)
+
+
+class TextStream(Collection[str]):
+    """Texts that are read anew each time they are iterated over; they need not fit into memory."""
+
+    def __init__(self, read: Callable[[], Iterable[str]]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, text: object) -> bool:
+        return any(one == text for one in self)
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:
@@ -160,6 +209,7 @@ def count_terms(
     *,
     bigrams: bool = False,
     unseen: bool = False,
+    least_documents: int = 2,
 ) -> CountedDocuments:
     """Count the terms of each text.
 
@@ -172,9 +222,11 @@ def count_terms(
     vocabulary
         The terms to count; if None, all words. Tokens outside it still add to a document's length.
     bigrams
-        Without a vocabulary: whether to count bigrams as well, those that at least two documents hold.
+        Without a vocabulary: whether to count bigrams as well.
     unseen
         With a vocabulary: whether to count words outside it as well, as unseen words.
+    least_documents
+        Bigrams that fewer documents hold are left out; 1 or 2.
 
     Examples
     --------
@@ -182,7 +234,14 @@ def count_terms(
     >>> found.vocabulary.names, found.matrix.toarray().tolist(), found.lengths.tolist()
     (['good', 'so', 'so good'], [[2, 2, 2], [1, 1, 1]], [4, 2])
     """
-    return count_checked(check_texts(texts), resolve_tokenizer(tokenizer), vocabulary, bigrams=bigrams, unseen=unseen)
+    return count_checked(
+        check_texts(texts),
+        resolve_tokenizer(tokenizer),
+        vocabulary,
+        bigrams=bigrams,
+        unseen=unseen,
+        least_documents=least_documents,
+    )
 
 
 def count_checked(
@@ -192,6 +251,7 @@ def count_checked(
     *,
     bigrams: bool = False,
     unseen: bool = False,
+    least_documents: int = 2,
 ) -> CountedDocuments:
     """Count the terms of texts that `check_texts` has returned, as `count_terms` does."""
     if not (bigrams if vocabulary is None else unseen or len(vocabulary.bigrams)):
@@ -200,7 +260,7 @@ def count_checked(
     neighbours = _neighbours(tokens, skipped_in_bigrams(tokens.vocabulary, tokenizer))
     if vocabulary is None:
         words = tokens.vocabulary.words
-        vocabulary = Vocabulary(words, _common_bigrams(neighbours, len(words)))
+        vocabulary = Vocabulary(words, _common_bigrams(neighbours, len(words), least_documents))
     return _count_with_bigrams(tokens, neighbours, vocabulary.with_unseen(tokens.unseen))
 
 
@@ -315,17 +375,20 @@ def _neighbours(tokens: _Tokens, skipped: NDArray[np.bool_]) -> _Neighbours:
     return _Neighbours(np.stack([numbers[:-1], numbers[1:]], axis=1)[both], documents[:-1][both])
 
 
-def _common_bigrams(neighbours: _Neighbours, n_words: int) -> NDArray[np.int32]:
-    """Return the different pairs, sorted, that more than one document holds.
+def _common_bigrams(neighbours: _Neighbours, n_words: int, least_documents: int) -> NDArray[np.int32]:
+    """Return the different pairs, sorted, that one document holds, or two.
 
     With n_words = 10, the pairs (0, 1), (0, 1), (2, 5), (0, 1) of the documents 0, 0, 0, 1 have the keys 1, 1, 25, 1.
     Sorted, key 1 has the documents 0, 0, 1: neighbours that differ show that two documents hold it.
     """
     keys = neighbours.words[:, 0] * n_words + neighbours.words[:, 1]
-    order = np.argsort(keys, kind="stable")  # documents stay in their order
-    keys, documents = keys[order], neighbours.documents[order]
-    again = keys[1:][(keys[1:] == keys[:-1]) & (documents[1:] != documents[:-1])]
-    common = again[np.diff(again, prepend=-1) != 0]
+    if least_documents > 1:
+        order = np.argsort(keys, kind="stable")  # documents stay in their order
+        keys, documents = keys[order], neighbours.documents[order]
+        again = keys[1:][(keys[1:] == keys[:-1]) & (documents[1:] != documents[:-1])]
+        common = again[np.diff(again, prepend=-1) != 0]
+    else:
+        common = np.unique(keys)
     return np.stack(np.divmod(common, max(n_words, 1)), axis=1).astype(np.int32)
 
 

@@ -15,6 +15,7 @@ def model_card(config: dict[str, Any]) -> str:
         _trained_on(config["training"], config["classes"]["values"]),
         *_decision(config.get("decision"), config["classes"]["values"], config["training"]),
         _hashes(config.get("hashed_texts")),
+        *_documents(config.get("kept_documents")),
         _table("Settings", ("setting", "value"), sorted(config["settings"].items())),
         _table("Made with", ("", "version"), sorted(config["training"]["versions"].items())),
     ]
@@ -95,6 +96,15 @@ def _hashes(stored: int | None) -> str:
         f"It holds hashes of {stored:,} training texts, so that `tfcr evaluate` notices when it is scored on them. "
         "No text can be read from them, but who has a text can check whether it was among these."
     )
+
+
+def _documents(kept: int | None) -> list[str]:
+    if kept is None:
+        return []
+    return [
+        f"It holds {kept:,} training documents, counted: `tfcr update` adds more. Who has it can read how often each "
+        "word occurs in each of them, and which words follow each other."
+    ]
 
 
 def _vectors(training: dict[str, Any]) -> str:

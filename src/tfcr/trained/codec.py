@@ -1,13 +1,13 @@
-"""Word tables, counts and classes as plain arrays and JSON, and back, with every check that a foreign file needs."""
+"""Word tables and decisions as plain arrays and JSON, and back, with every check that a foreign file needs."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.decision import LINKS, RULES, Calibration, Decision
-from tfcr.errors import DamagedError, InputError, ModelError, look_up, shown
+from tfcr.errors import DamagedError, ModelError, look_up, shown
 from tfcr.features.blocks import AVERAGINGS
 from tfcr.kernels.layout import ENTRY, VALUE
 from tfcr.system.array_codec import (
@@ -17,22 +17,13 @@ from tfcr.system.array_codec import (
     get_bounds,
     get_indices,
     get_numbers,
-    read_sparse,
-    read_strings,
-    refuse_repeated_strings,
-    write_sparse,
-    write_strings,
 )
-from tfcr.text.class_counts import ClassCounts, Labels
+from tfcr.text.class_counts import Labels
 from tfcr.text.label_sets import FORMS
-from tfcr.text.labels import LabelError, label_array
 from tfcr.text.lexicon import MARGIN, BigramLexicon, Lexicon, number_bits
 from tfcr.text.pieces import SEGMENTATIONS, Pieces
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.word_table import Entries, PieceTable, Rows, WordTable
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
 
 SMALLEST = 1e-36
 """Smaller divisors are refused: float32 holds few digits of them."""
@@ -42,40 +33,6 @@ PIECES = "pieces{}"
 
 _MAPPED = (".text", ".weights", ".values", "deviations")
 """Arrays that stay in the file: large ones, whose numbers are no indices. (Those of scales are bounded in use.)"""
-
-_LABEL_KINDS: dict[str, tuple[tuple[type, ...], Any]] = {
-    "text": ((str,), str),
-    "integer": ((int,), np.int64),
-    "number": ((int, float), np.float64),
-    "boolean": ((bool,), np.bool_),
-}
-"""The types of labels: what JSON holds, and what numpy holds them as."""
-
-
-def write_classes(classes: Labels) -> dict[str, Any]:
-    """Return the classes and their type as JSON."""
-    kinds = {"U": "text", "i": "integer", "u": "integer", "f": "number", "b": "boolean"}
-    values = classes.tolist()
-    if classes.dtype.kind == "O" and all(isinstance(label, str) for label in values):
-        return {"type": "text", "values": values}
-    if classes.dtype.kind not in kinds:
-        raise InputError(f"found labels of type {classes.dtype}; a saved model takes text, numbers or booleans")
-    return {"type": kinds[classes.dtype.kind], "values": values}
-
-
-def read_classes(stored: dict[str, Any]) -> Labels:
-    """Return the classes with their type."""
-    in_json, in_numpy = _LABEL_KINDS.get(stored["type"], ((), None))
-    values = stored["values"]
-    if not isinstance(values, list) or len(values) < 2 or not all(type(label) in in_json for label in values):
-        raise ModelError("its classes cannot be read")
-    try:
-        classes = label_array(np.array(values, dtype=in_numpy))
-    except (LabelError, OverflowError):
-        raise ModelError("its classes are too large, or no labels") from None
-    if not (classes[:-1] < classes[1:]).all():
-        raise ModelError("its classes are repeated or not sorted")
-    return classes
 
 
 def write_decision(decision: Decision) -> dict[str, Any]:
@@ -97,6 +54,8 @@ def _listed(array: NDArray[np.float64] | None) -> list[Any] | None:
 
 def read_decision(classes: Labels, link: str, stored: Mapping[str, Any] | None) -> Decision:
     """Return how scores become labels; older models hold nothing besides classes and link."""
+    if len(classes) < 2:
+        raise ModelError(f"it has {len(classes)} classes; expected two at least")
     look_up(LINKS, link, "link")
     if stored is None:
         decision = Decision(classes, link)
@@ -377,72 +336,3 @@ def _read_pieces(number: int, said: Mapping[str, Any], checks: _Checks) -> Piece
     if len(rows.groups) != 1 or not checks.is_norm[rows.groups].all():
         raise ModelError("its pieces add to several divisors, or to one without L2 norm")
     return PieceTable(Pieces.stored(lexicon, said["segmentation"]), rows)
-
-
-# counts ------------------------------------------------------------------------------------------------------------
-
-
-def write_counts(counts: ClassCounts) -> Arrays:
-    """Return counts as arrays; both matrices stay sparse, and whole numbers take as few bytes as they need."""
-    whole = {
-        **write_strings("words", counts.words),
-        "word_occurrences": counts.word_occurrences,
-        "word_documents": counts.word_documents,
-        "class_occurrences": counts.class_occurrences,
-        "class_documents": counts.class_documents,
-        "totals": np.array([counts.n_occurrences, counts.n_documents]),
-        **write_sparse("occurrences", counts.occurrences),
-        **write_sparse("documents", counts.documents),
-    }
-    places = "indices", "indptr"
-    if all(np.array_equal(whole[f"documents.{name}"], whole[f"occurrences.{name}"]) for name in places):
-        whole = {name: array for name, array in whole.items() if name not in _OF_DOCUMENTS}
-    return {name: _smallest(array) for name, array in whole.items()}
-
-
-_OF_DOCUMENTS = {"documents.indices": "occurrences.indices", "documents.indptr": "occurrences.indptr"}
-"""Arrays that are left out if they are the same as another: a word occurs in a class if it does in its documents."""
-
-
-def _smallest(array: NDArray[Any]) -> NDArray[Any]:
-    """Return whole numbers that are not negative as the smallest type that holds them, and others as they are."""
-    if array.dtype.kind == "f" and not ((array >= 0) & (array < 2**32) & (array == np.floor(array))).all():
-        return array
-    for kind in (np.uint8, np.uint16, np.uint32):
-        if int(array.max(initial=0)) <= np.iinfo(kind).max:
-            return array.astype(kind)
-    return array
-
-
-def read_counts(arrays: Arrays, classes: Labels) -> ClassCounts:
-    """Return the counts of some arrays."""
-    arrays = {**{name: arrays[same] for name, same in _OF_DOCUMENTS.items() if same in arrays}, **arrays}
-    words = read_strings(arrays, "words")
-    refuse_repeated_strings("words", words)
-    n_words, n_classes = len(words), len(classes)
-    totals = _counts(arrays, "totals", (2,))
-    return ClassCounts(
-        words=words,
-        classes=classes,
-        occurrences=_count_matrix(arrays, "occurrences", (n_words, n_classes)),
-        documents=_count_matrix(arrays, "documents", (n_words, n_classes)),
-        word_occurrences=_counts(arrays, "word_occurrences", (n_words,)),
-        word_documents=_counts(arrays, "word_documents", (n_words,)),
-        class_occurrences=_counts(arrays, "class_occurrences", (n_classes,)),
-        class_documents=_counts(arrays, "class_documents", (n_classes,)),
-        n_occurrences=float(totals[0]),
-        n_documents=float(totals[1]),
-    )
-
-
-def _counts(arrays: Arrays, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
-    """Return counts as float64, whole numbers or not."""
-    found = get_array(arrays, name, "uf", shape).astype(np.float64)
-    return get_numbers({name: found}, name, np.float64, shape, least=0)
-
-
-def _count_matrix(arrays: Arrays, name: str, shape: tuple[int, int]) -> "sp.csr_array":
-    counts = {f"{name}.data": _counts(arrays, f"{name}.data", (None,))}
-    for part in ("indices", "indptr"):
-        counts[f"{name}.{part}"] = get_array(arrays, f"{name}.{part}", "iu", (None,)).astype(np.int64)
-    return read_sparse(counts, name, shape)

@@ -8,14 +8,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.features.blocks import AVERAGINGS, Block, PieceVectors, as_floats, column_starts, is_centred
+from tfcr.features.pieces import whole_piece
 from tfcr.heads.base import FittedHead
-from tfcr.text.documents import CountedDocuments
+from tfcr.text.shards import Documents, Piece, ShardedDocuments
 from tfcr.trained.packing import CHUNK, LoosePieces, LooseTable, pack, term_order
 from tfcr.trained.word_table import WordTable
 
 
 def collapse(
-    documents: CountedDocuments, sample_weight: NDArray[np.float64], blocks: Sequence[Block], fitted: FittedHead
+    documents: Documents,
+    sample_weight: NDArray[np.float64],
+    blocks: Sequence[Block],
+    fitted: FittedHead,
 ) -> WordTable:
     """Multiply weights, vectors and coefficients into one table.
 
@@ -24,7 +28,7 @@ def collapse(
     or an average by length cannot be centred so: its mean goes into the intercept.
     """
     n_terms, n_outputs = len(documents.vocabulary), len(fitted.intercepts)
-    frequencies = _mean_rows(documents.matrix, sample_weight)
+    frequencies = (documents.weighted_sums(sample_weight) / sample_weight.sum()).astype(np.float32)
     order = term_order(documents.vocabulary, frequencies)  # as `pack` wants them, so that it makes no second copy
     places = np.empty(n_terms, np.int64)
     places[order] = np.arange(n_terms)
@@ -132,19 +136,31 @@ def _divisor_weights(blocks: Sequence[Block], layout: _Layout, places: NDArray[n
 def _typical_divisors(
     divisor_weights: sp.csr_array,
     averagings: Sequence[str],
-    documents: CountedDocuments,
+    documents: Documents,
     sample_weight: NDArray[np.float64],
 ) -> NDArray[np.float32]:
     """Return the mean of each divisor over the training documents, given the weights of their terms; (n_divisors,)."""
-    counts = as_floats(documents.matrix)
-    typical = np.empty(len(averagings), np.float32)
+    if isinstance(documents, ShardedDocuments):
+        sums = documents.map(_divisor_sums, divisor_weights, averagings, documents.by_piece(sample_weight))
+        return np.asarray(np.sum(list(sums), axis=0) / sample_weight.sum(), np.float32)
+    found = _divisor_sums(whole_piece(documents), divisor_weights, averagings, sample_weight)
+    return np.asarray(found / sample_weight.sum(), np.float32)
+
+
+def _divisor_sums(
+    piece: Piece, divisor_weights: sp.csr_array, averagings: Sequence[str], sample_weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the sum of each divisor over documents, each times its weight; (n_divisors,)."""
+    counts = as_floats(piece.matrix)
+    sums = np.empty(len(averagings))
+    whole = len(piece.places) == divisor_weights.shape[0]
+    of_terms = divisor_weights if whole else divisor_weights[piece.places]
     for name in set(averagings):
         averaging = AVERAGINGS[name]
         numbers = np.flatnonzero(np.array(averagings) == name)
-        weights = divisor_weights[:, numbers]
-        divisors = averaging.divisors(averaging.counts(counts), weights, documents.lengths)
-        typical[numbers] = np.average(divisors, axis=0, weights=sample_weight)
-    return typical
+        divisors = averaging.divisors(averaging.counts(counts), of_terms[:, numbers], piece.lengths)
+        sums[numbers] = sample_weight @ divisors
+    return sums
 
 
 def _collapse_pieces(found: PieceVectors, coefficients: NDArray[Any], columns: list[int], divisor: int) -> LoosePieces:
@@ -168,10 +184,6 @@ def _collapse_pieces(found: PieceVectors, coefficients: NDArray[Any], columns: l
 def _divisor_key(block: Block) -> tuple[str, int]:
     """Return what blocks with the same divisor have in common: the averaging and, if it uses them, the weights."""
     return block.averaging, id(block.weights) if AVERAGINGS[block.averaging].weights else 0
-
-
-def _mean_rows(matrix: sp.csr_array, sample_weight: NDArray[np.float64]) -> NDArray[np.float32]:
-    return np.asarray((matrix.T @ sample_weight) / sample_weight.sum(), np.float32)
 
 
 class _SparseRows:

@@ -17,27 +17,25 @@ from tfcr.system.array_codec import Arrays
 from tfcr.text.class_counts import ClassCounts, Labels
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.label_sets import AnyLabels
+from tfcr.text.stored_counts import read_classes, read_counts, write_classes, write_counts
 from tfcr.text.tokenizers import AnyTokenizer, resolve_tokenizer
 from tfcr.trained.card import model_card
 from tfcr.trained.codec import (
     describe_pieces,
-    read_classes,
-    read_counts,
     read_decision,
     read_table,
-    write_classes,
-    write_counts,
     write_decision,
     write_table,
 )
 from tfcr.trained.explain import Explanation, contested_terms, explain_text, strongest_terms, top_words
 from tfcr.trained.figures import StoredFigures, write_figures
 from tfcr.trained.format import SCHEMA, load_folder, read_data, save_folder
+from tfcr.trained.kept_documents import KeptDocuments, StoredDocuments
 from tfcr.trained.rounding import round_table
 from tfcr.trained.seen import StoredTexts, TrainingTexts
 from tfcr.trained.word_table import TextScores, WordTable
 
-LATER = ("counts", "seen", "figures")
+LATER = ("counts", "seen", "figures", "documents")
 """Data files that prediction does not need; they are read when they are asked for."""
 
 
@@ -67,6 +65,9 @@ class TrainedModel:
     figures
         The figures of its cross-validation as JSON (see `evaluation.figures`); None if it was not measured so. In a
         loaded model, where they are: see `measured`.
+    documents
+        Its training documents, counted, to train it again with more of them; None unless that was wanted. In a loaded
+        model, where they are: see `kept_documents`.
     """
 
     table: WordTable
@@ -78,6 +79,7 @@ class TrainedModel:
     scores: Mapping[str, float] = field(default_factory=dict)
     seen: TrainingTexts | StoredTexts | None = None
     figures: Mapping[str, Any] | StoredFigures | None = None
+    documents: KeptDocuments | StoredDocuments | None = None
 
     @property
     def classes(self) -> Labels:
@@ -168,6 +170,15 @@ class TrainedModel:
         """Return the hashes of the training texts, which a loaded model reads now; None if they were not kept."""
         return self.seen.read() if isinstance(self.seen, StoredTexts) else self.seen
 
+    def kept_documents(self) -> KeptDocuments | None:
+        """Return the counted training documents, which a loaded model reads now; None if they were not kept."""
+        if not isinstance(self.documents, StoredDocuments):
+            return self.documents
+        found = self.documents.read()
+        if found is None:
+            raise _gone(self.documents.folder / self.documents.file, "counted documents", "documents=False")
+        return found
+
     def measured(self) -> Mapping[str, Any] | None:
         """Return the figures of the cross-validation as JSON, which a loaded model reads now; None if there are none.
 
@@ -194,6 +205,7 @@ class TrainedModel:
         counts: bool = True,
         scores: Mapping[str, float] | None = None,
         hashes: bool = True,
+        documents: bool = True,
     ) -> None:
         """Write the model to a folder, replacing an older one; a reader finds the old or the new model at any moment.
 
@@ -209,6 +221,8 @@ class TrainedModel:
             How the model scored, for its card; by default what it has.
         hashes
             Whether to keep the hashes of the training texts. Who has them can check whether a text was among these.
+        documents
+            Whether to keep the counted training documents, if the model has them; `update` needs them.
 
         Raises
         ------
@@ -218,6 +232,7 @@ class TrainedModel:
         seen = self._kept_texts() if hashes else None
         kept = self._kept_counts() if counts else None
         figures = self._kept_figures()
+        again = self.kept_documents() if documents else None
         table = round_table(self.table)
         config = {
             "settings": self.settings,
@@ -229,6 +244,7 @@ class TrainedModel:
             "training": self.training,
             "scores": dict(self.scores if scores is None else scores),
             "hashed_texts": None if seen is None else len(seen.hashes),
+            "kept_documents": None if again is None else len(again),
         }
         data = {"table": write_table(table)}
         if kept is not None:
@@ -237,6 +253,8 @@ class TrainedModel:
             data["seen"] = seen.write()
         if figures is not None:
             data["figures"] = write_figures(figures)
+        if again is not None:
+            data["documents"] = again.write()
         save_folder(Path(path), config, data, model_card(config))
 
     @classmethod
@@ -275,6 +293,9 @@ class TrainedModel:
             counts=StoredCounts(there, files["counts"], model.classes, is_older) if "counts" in files else None,
             seen=StoredTexts(there, files["seen"]) if "seen" in files else None,
             figures=StoredFigures(there, files["figures"]) if "figures" in files else None,
+            documents=StoredDocuments(there, files["documents"], model.classes, model.decision.form)
+            if "documents" in files
+            else None,
         )
 
 

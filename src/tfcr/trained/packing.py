@@ -5,13 +5,14 @@ collapse, older models --LooseTable--> pack: terms and columns in order, stretch
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tfcr.errors import InputError
+from tfcr.kernels.layout import ENTRY
 from tfcr.system.array_codec import narrowed
 from tfcr.text.pieces import Pieces
 from tfcr.text.vocabulary import Vocabulary
@@ -281,3 +282,71 @@ def _pack_pieces(loose: LoosePieces, columns: _Columns) -> PieceTable:
     values[:, 1 + places] = loose.scores
     rows = Rows(np.array([loose.divisor], np.int32), loose.divisor_weights[:, None].astype(np.float32), values)
     return PieceTable(loose.pieces, rows)
+
+
+# and back ------------------------------------------------------------------------------------------------------------
+
+
+def loosen(table: WordTable) -> LooseTable:
+    """Return a table as sparse matrices, over its terms and columns in their order: the inverse of `pack`."""
+    n_terms, n_columns = len(table.vocabulary), len(table.outputs)
+    scores: list[sp.csr_array] = []
+    weights: list[sp.csr_array] = []
+    for first, rows in ((0, table.words), (table.vocabulary.n_words, table.bigrams)):
+        terms, columns, values = _numbers_of_rows(table, rows)
+        scores.append(_matrix(values, first + terms, columns, (n_terms, n_columns)))
+        spread = np.repeat(np.arange(len(rows.weights)), len(rows.groups))
+        groups = np.tile(rows.groups, len(rows.weights))
+        weights.append(_matrix(rows.weights.ravel(), first + spread, groups, (n_terms, table.n_groups)))
+    of_entries, firsts = table.entries.groups.astype(np.int64), table.entries.places[:, ENTRY].astype(np.int64)
+    terms = np.repeat(np.arange(len(firsts) - 1), firsts[1:] - firsts[:-1])
+    weights.append(_matrix(table.entries.weights, terms, of_entries, (n_terms, table.n_groups)))
+    widths = table.widths[of_entries]
+    starts = np.cumsum(1 + widths) - 1 - widths
+    within = np.arange(int(widths.sum())) - np.repeat(np.cumsum(widths) - widths, widths)
+    scale = np.repeat(table.scales_of(of_entries, table.entries.values[starts]), widths)
+    values = table.entries.values[np.repeat(starts + 1, widths) + within] * scale
+    columns = np.repeat(table.starts[of_entries], widths) + within
+    scores.append(_matrix(values, np.repeat(terms, widths), columns, (n_terms, n_columns)))
+    return LooseTable(
+        vocabulary=Vocabulary(list(table.vocabulary.words), table.vocabulary.bigrams),
+        scores=sp.csr_array(scores[0] + scores[1] + scores[2]),
+        outputs=table.outputs.astype(np.int64),
+        divisors=np.repeat(np.arange(table.n_groups), table.widths),
+        divisor_weights=sp.csr_array(weights[0] + weights[1] + weights[2]),
+        averagings=table.averagings,
+        typical=table.typical,
+        frequencies=(table.deviations.astype(np.float32) ** 2).astype(np.float32),
+        intercepts=table.intercepts,
+        pieces=tuple(_loose_pieces(table, some) for some in table.pieces),
+    )
+
+
+def _numbers_of_rows(table: WordTable, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Return the row, the column and the value of each number of some rows."""
+    places, columns = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    values = np.zeros((len(rows.values), 0), np.float32)
+    parts = [values]
+    for group, stretch in zip(rows.groups.tolist(), table.stretch_slices(rows), strict=True):
+        own = rows.values[:, stretch]
+        parts.append((own[:, 1:] * table.scales_of(group, own[:, 0])[:, None]).astype(np.float32))
+        columns.append(np.arange(table.starts[group], table.starts[group + 1]))
+    values = np.concatenate(parts, axis=1)
+    every = np.concatenate(columns)
+    places.append(np.repeat(np.arange(len(values)), len(every)))
+    return np.concatenate(places), np.tile(every, len(values)), values.ravel()
+
+
+def _loose_pieces(table: WordTable, some: PieceTable) -> LoosePieces:
+    _, _, values = _numbers_of_rows(table, some.rows)
+    columns = np.arange(table.starts[some.group], table.starts[some.group + 1])
+    scores = values.reshape(len(some.pieces), len(columns))
+    return LoosePieces(some.pieces, scores, columns, some.group, some.rows.weights[:, 0])
+
+
+def _matrix(
+    values: NDArray[np.float32], rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int]
+) -> sp.csr_array:
+    """Return a sparse matrix of the values that are not 0."""
+    kept = np.flatnonzero(values)
+    return sp.csr_array((values[kept].astype(np.float32), (rows[kept], columns[kept])), shape)

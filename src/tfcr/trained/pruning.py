@@ -117,7 +117,9 @@ def without_private(model: TrainedModel) -> tuple[TrainedModel, dict[str, int]]:
     if not found:
         return model, {}
     smaller = replace(take_terms(table, np.flatnonzero(~gone)), pieces=tuple(pieces))
-    return replace(model, table=smaller, counts=None, seen=None), {kind: len(terms) for kind, terms in found.items()}
+    return replace(model, table=smaller, counts=None, seen=None, documents=None), {
+        kind: len(terms) for kind, terms in found.items()
+    }
 
 
 def _only_in(pieces: Pieces, words: list[str], others: list[str]) -> NDArray[np.bool_]:
@@ -136,7 +138,7 @@ def _smaller(model: TrainedModel, max_bytes: int, size: Callable[[TrainedModel],
     """Return a model of 8 bits and, if that is not enough, the largest that fits, but for CLOSE of the room."""
     rounded = round_table(model.table, 0, weak_bigrams=True)
     tables = [model.table] if rounded is model.table else [rounded, model.table]
-    whole = [replace(model, table=short_weights(table), counts=None, seen=None) for table in tables]
+    whole = [replace(model, table=short_weights(table), counts=None, seen=None, documents=None) for table in tables]
     least = []
     for large, some in sorted(((size(some), some) for some in whole), key=lambda pair: pair[0]):
         if large <= max_bytes:

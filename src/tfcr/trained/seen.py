@@ -55,8 +55,24 @@ class TrainingTexts:
     @classmethod
     def of(cls, texts: Iterable[str]) -> "TrainingTexts":
         """Return the hashes of these texts."""
-        hashes = np.unique(hash_texts(texts))
-        return cls(hashes[:MOST_KEPT], len(hashes))
+        return cls.of_hashes([hash_texts(texts)])
+
+    @classmethod
+    def of_hashes(cls, hashes: Sequence[Hashes]) -> "TrainingTexts":
+        """Return hashes that were found in several places."""
+        different = np.unique(np.concatenate(hashes))
+        return cls(different[:MOST_KEPT].copy(), len(different))
+
+    def plus(self, more: "TrainingTexts") -> "TrainingTexts":
+        """Return the hashes of both; of large ones, the number of different texts is estimated.
+
+        >>> TrainingTexts.of(["one", "two"]).plus(TrainingTexts.of(["two", "three"])).distinct
+        3
+        """
+        different = np.unique(np.concatenate([self.hashes, more.hashes]))
+        known = len(self.hashes) + len(more.hashes)
+        distinct = round((self.distinct + more.distinct) * len(different) / max(1, known))
+        return TrainingTexts(different[:MOST_KEPT].copy(), max(distinct, len(different)))
 
     def count(self, texts: Sequence[str]) -> Seen:
         """Return how many of these texts are among them.

@@ -294,7 +294,7 @@ class WordTable:
             numbers, starts = table.pieces.cut(words)
             of_words = np.repeat(np.arange(len(words)), np.diff(starts))
             stretches = table.rows.values[numbers]
-            scaled = stretches[:, 1:] * self._scales_of(table.group, stretches[:, 0]).astype(np.float64)[:, None]
+            scaled = stretches[:, 1:] * self.scales_of(table.group, stretches[:, 0]).astype(np.float64)[:, None]
             values += [np.zeros((len(words), 1)), _added_up(scaled, of_words, len(words))]
             weights.append(_added_up(table.rows.weights[numbers].astype(np.float64), of_words, len(words)))
         as_floats = [np.concatenate(some, axis=1).astype(np.float32) for some in (weights, values)]
@@ -312,7 +312,7 @@ class WordTable:
         for first, rows in ((0, self.words), (self.vocabulary.n_words, self.bigrams)):
             for group, stretch in zip(rows.groups.tolist(), self.stretch_slices(rows), strict=True):
                 values = rows.values[:, stretch]
-                scale = self._scales_of(group, values[:, 0]) * factors[group]
+                scale = self.scales_of(group, values[:, 0]) * factors[group]
                 outputs = self.outputs[self.starts[group] : self.starts[group + 1]]
                 added[first : first + len(values), outputs] += values[:, 1:] * scale[:, None]
         one_each = np.arange(len(self.entries.places) - 1, dtype=np.int32)
@@ -443,7 +443,7 @@ class WordTable:
             slices = self._slices_of(rows)
             if rows is not unseen:
                 codes = values[:, [stretch.start - 1 for _, stretch, _ in slices]]
-                times = times * self._scales_of(rows.groups, codes)
+                times = times * self.scales_of(rows.groups, codes)
             yield _Part(at, rows.groups, slices, times, values, weights)
 
     def _slices_of(self, rows: Rows) -> list[tuple[int, slice, slice]]:
@@ -479,7 +479,7 @@ class WordTable:
         roots = _sublinear(counts)
         is_sublinear = self.sublinear[of_group]
         times = np.where(is_sublinear, roots, counts)
-        scaled = times * self._scales_of(of_group, self.entries.values[stretches])
+        scaled = times * self.scales_of(of_group, self.entries.values[stretches])
         weights = self.entries.weights[entries] * np.where(is_sublinear, times * times, times)
         if self._narrow:
             columns, values = self.starts[of_group], self.entries.values[stretches + 1] * scaled
@@ -520,7 +520,7 @@ class WordTable:
         """Whether all groups with entries have one column, as those of blocks that only their class sees."""
         return bool((self.widths[np.unique(self.entries.groups)] == 1).all())
 
-    def _scales_of(self, groups: int | NDArray[Any], codes: Values) -> NDArray[np.float32]:
+    def scales_of(self, groups: int | NDArray[Any], codes: Values) -> NDArray[np.float32]:
         """Return the scales with these numbers; as in `kernels.scores.scale_of`, the nearest there is."""
         numbers = np.minimum(np.maximum(codes.astype(np.int64), 0), self.scales.shape[1] - 1)
         return np.asarray(self.scales[groups, numbers])

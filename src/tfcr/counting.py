@@ -1,0 +1,226 @@
+"""Labelled texts that come batch by batch, counted into shards: what training on more texts than memory begins with."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.errors import InputError
+from tfcr.features.checks import check_classes
+from tfcr.heads.large import SAMPLE_DOCUMENTS
+from tfcr.system.array_codec import Arrays
+from tfcr.system.places import Places, local_places
+from tfcr.text.documents import check_texts
+from tfcr.text.label_numbers import LabelNumbers
+from tfcr.text.label_sets import AnyLabels, LabelSets, NumberedLabels, classes_of
+from tfcr.text.shards import SHARD_CHARACTERS, SHARD_DOCUMENTS, ShardedDocuments, count_shard, unite
+from tfcr.text.tokenizers import AnyTokenizer
+from tfcr.trained.kept_documents import KeptDocuments, pack_shard
+from tfcr.trained.seen import TrainingTexts, hash_texts
+
+TERMS_SHARE = 3
+"""Coefficients of terms take at most this fraction of the memory."""
+TERM_BYTES, OUTPUT_BYTES = 300, 56
+"""Memory for a term, and for each of its outputs: coefficients, gradient, step and what solving for it takes."""
+
+Batch = tuple[list[str], list[Any]]
+"""Texts, and their labels: one each, or several."""
+
+
+class Part(Protocol):
+    """Texts and labels that any process can read."""
+
+    def read(self) -> Batch:
+        """Return them."""
+
+
+@runtime_checkable
+class InParts(Protocol):
+    """Batches that can be read in parts, elsewhere; `classes` are all labels."""
+
+    classes: Sequence[Any]
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the parts, in the order of the batches."""
+
+
+@dataclass(frozen=True)
+class CountedTexts:
+    """Texts counted into shards over one vocabulary.
+
+    Attributes
+    ----------
+    documents, labels
+        The counts, and the labels of the same documents.
+    seen
+        Hashes of the texts.
+    notes
+        What was left out, one line each.
+    kept
+        The documents as a model keeps them, if that was wanted.
+    """
+
+    documents: ShardedDocuments
+    labels: NumberedLabels | LabelSets
+    seen: TrainingTexts
+    notes: tuple[str, ...] = ()
+    kept: KeptDocuments | None = None
+
+
+def count_batches(
+    batches: Iterable[Batch],
+    places: Places,
+    tokenizer: str | AnyTokenizer,
+    *,
+    bigrams: bool,
+    max_memory: int,
+    progress: Callable[[int], None] = lambda documents: None,
+    keep_documents: bool = False,
+) -> CountedTexts:
+    """Count labelled texts into shards.
+
+    Parameters
+    ----------
+    batches
+        Texts and labels, of any size. If they can be read in parts, and the places are elsewhere, they are read there.
+    places
+        Where shards are kept.
+    tokenizer, bigrams
+        What is counted.
+    max_memory
+        Where the terms would take more than a share of it, those that the fewest documents hold are left out.
+    progress
+        Called with the number of documents so far.
+    keep_documents
+        Whether shards are also packed, to be kept in a model; in memory.
+    """
+    numbers, hashes = LabelNumbers(), []
+
+    def texts_to_count() -> Iterator[list[str]]:
+        done = 0
+        for texts, labels in shard_batches(batches):
+            numbers.add(labels)
+            hashes.append(hash_texts(texts))
+            yield texts
+            done += len(texts)
+            progress(done)
+
+    if places.reads_files and isinstance(batches, InParts):
+        shards = places.make(_count_part, batches.parts(), tokenizer, bigrams, batches.classes)
+        done = 0
+        for labels_of_shard, hashes_of_shard in places.map(_labels_of, shards, batches.classes):
+            numbers.add(labels_of_shard)
+            hashes.append(hashes_of_shard)
+            done += len(labels_of_shard)
+            progress(done)
+    else:
+        shards = places.make(_count_texts, texts_to_count(), tokenizer, bigrams)
+    if not hashes:
+        raise InputError("found no documents; expected documents of at least two classes")
+    labels = numbers.labels()
+    check_classes(classes_of(labels))
+    packed = tuple(places.map(pack_shard, shards)) if keep_documents else ()
+    most = most_terms(max_memory, len(labels.classes))
+    united = unite(places, shards, most_terms=most)
+    places.drop(shards)
+    notes: tuple[str, ...] = ()
+    if united.least_documents > 1:
+        kept = len(united.documents.vocabulary)
+        notes = (
+            f"found {united.n_terms:,} terms, and room for {most:,} in max_memory; those in fewer than "
+            f"{united.least_documents} documents are left out: {kept:,} are kept",
+        )
+    kept_documents = KeptDocuments(packed, labels, None, bigrams) if keep_documents else None
+    return CountedTexts(united.documents, labels, TrainingTexts.of_hashes(hashes), notes, kept_documents)
+
+
+def _count_texts(texts: list[str], tokenizer: str | AnyTokenizer, bigrams: bool) -> Arrays:
+    return count_shard(texts, tokenizer, bigrams=bigrams)
+
+
+def _count_part(part: Part, tokenizer: str | AnyTokenizer, bigrams: bool, classes: Sequence[Any]) -> Arrays:
+    """Read and count a part; its shard also holds the labels, as numbers of classes, and the hashes of the texts."""
+    texts, labels = part.read()
+    numbers = dict(zip(classes, range(len(classes)), strict=True))
+    several = {"label.sizes": np.fromiter(map(len, labels), np.int32, len(labels))} if _several(labels) else {}
+    flat = [label for row in labels for label in row] if several else labels
+    return {
+        **count_shard(texts, tokenizer, bigrams=bigrams),
+        "labels": np.fromiter(map(numbers.__getitem__, flat), np.int32, len(flat)),
+        **several,
+        "hashes": hash_texts(texts),
+    }
+
+
+def _several(labels: Sequence[Any]) -> bool:
+    return any(isinstance(label, tuple) for label in labels[:1])
+
+
+def _labels_of(shard: Arrays, classes: Sequence[Any]) -> tuple[list[Any], NDArray[np.uint64]]:
+    """Return the labels of a shard that `_count_part` made, and the hashes of its texts."""
+    labels = [classes[number] for number in shard["labels"].tolist()]
+    if "label.sizes" in shard:
+        ends = np.cumsum(shard["label.sizes"]).tolist()
+        labels = [tuple(labels[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+    return labels, shard["hashes"]
+
+
+def most_terms(max_memory: int, n_classes: int) -> int:
+    """Return how many terms have room in memory, with a coefficient for each class.
+
+    >>> most_terms(2 * 10**9, 20)
+    469483
+    """
+    return int(max_memory / TERMS_SHARE / (TERM_BYTES + OUTPUT_BYTES * n_classes))
+
+
+def shard_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Yield texts and labels in batches that make a shard each; the last may be smaller."""
+    texts: list[str] = []
+    labels: list[Any] = []
+    characters = 0
+    for some, of_some in batches:
+        checked = check_texts(some)
+        if len(checked) != len(of_some):
+            raise InputError(f"found {len(checked)} texts and {len(of_some)} labels; expected the same number of each")
+        for text, label in zip(checked, of_some, strict=True):
+            texts.append(text)
+            labels.append(label)
+            characters += len(text)
+            if characters >= SHARD_CHARACTERS or len(texts) >= SHARD_DOCUMENTS:
+                yield texts, labels
+                texts, labels, characters = [], [], 0
+    if texts:
+        yield texts, labels
+
+
+# documents that a model keeps ----------------------------------------------------------------------------------------
+
+
+def count_to_keep(
+    texts: list[str],
+    labels: AnyLabels,
+    weights: NDArray[np.float64] | None,
+    tokenizer: str | AnyTokenizer,
+    *,
+    bigrams: bool,
+) -> KeptDocuments:
+    """Count texts as a model keeps them, with all of their bigrams: one that is rare now may be frequent later."""
+    shards = (
+        count_shard(some, tokenizer, bigrams=bigrams) for some, _ in shard_batches([(texts, [None] * len(texts))])
+    )
+    return KeptDocuments.of(shards, labels, weights, bigrams=bigrams)
+
+
+@contextmanager
+def opened_documents(kept: KeptDocuments, max_memory: int) -> Iterator[ShardedDocuments]:
+    """Give kept documents over one vocabulary, in temporary files; few of them with all of their terms, as by `fit`."""
+    with local_places() as places:
+        shards = places.keep(kept.shards())
+        most = most_terms(max_memory, len(kept.labels.classes)) if len(kept) > SAMPLE_DOCUMENTS else None
+        documents = unite(places, shards, most_terms=most).documents
+        places.drop(shards)
+        yield documents
