@@ -4,6 +4,7 @@ files --read_ahead--> tables --predict_frame--> tables with three more columns -
 """
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from tfcr.data.addresses import file_name, is_address
 from tfcr.data.columns import Columns
 from tfcr.data.corpus import is_stream
 from tfcr.data.options import Table
@@ -32,6 +34,8 @@ FOLDER_JOURNAL = ".tfcr-journal"
 
 Pieces = Generator[tuple[Table, Columns]]
 Note = Callable[[str], object]
+Elsewhere = Callable[..., Iterator[Any]]
+"""Calls a function for each item, with more arguments, and yields what it returns: see `DaskPlaces.each`."""
 
 
 # what is written -----------------------------------------------------------------------------------------------------
@@ -92,7 +96,10 @@ def output_name(source: str) -> str:
     >>> output_name("in/a.csv.gz"), output_name("in/b.json"), output_name("in/notes.txt")
     ('a.csv', 'b.jsonl', 'notes.csv')
     """
-    name = Path(source).resolve().name if Path(source).name in ("", "..") else Path(source).name
+    if is_address(source):
+        name = file_name(source)
+    else:
+        name = Path(source).resolve().name if Path(source).name in ("", "..") else Path(source).name
     for packed in (".gz", ".bz2"):
         name = name.removesuffix(packed)
     stem, dot, ending = name.rpartition(".")
@@ -186,6 +193,7 @@ def predict_target(
     extras: Extras = NO_EXTRAS,
     note: Note = lambda line: None,
     tell: Callable[[int], object] = lambda size: None,
+    elsewhere: Elsewhere | None = None,
 ) -> Predicted:
     """Predict what is read, and write it.
 
@@ -207,6 +215,8 @@ def predict_target(
         Called with what the user may want to know.
     tell
         Called with the size of what was read so far, in bytes.
+    elsewhere
+        Predicts tables somewhere else, such as on a cluster; in order.
     """
     classes = added_classes(model)
     inputs = state_of(target.sources) if journal is not None else None
@@ -232,14 +242,45 @@ def predict_target(
                 file.add(*predicted)
 
             with read_ahead(_rows_after(file.rows, first, pieces)) as tables, write_behind(add) as write:
-                for table, columns in tables:
+                for table, frame in _predicted(model, tables, names, extras, elsewhere):
                     note(table.how)
-                    frame = predict_frame(model, table.frame, columns.text, names=names, extras=extras)
                     summary.add(frame, names)
                     write((frame, summary.state()))
                     read += int(table.frame.estimated_size())
                     tell(read)
     return Predicted(summary)
+
+
+def _predicted(
+    model: TrainedModel,
+    tables: Iterator[tuple[Table, Columns]],
+    names: Sequence[str],
+    extras: Extras,
+    elsewhere: Elsewhere | None,
+) -> Iterator[tuple[Table, pl.DataFrame]]:
+    """Yield tables, each also with its predictions."""
+    if elsewhere is None:
+        for table, columns in tables:
+            yield table, predict_frame(model, table.frame, columns.text, names=names, extras=extras)
+        return
+    sent: deque[Table] = deque()
+
+    def items() -> Iterator[tuple[pl.DataFrame, tuple[str, ...]]]:
+        for table, columns in tables:
+            sent.append(table)
+            yield table.frame.select(columns.text), tuple(columns.text)
+
+    for added in elsewhere(predict_tables, items(), model, tuple(names), extras):
+        table = sent.popleft()
+        yield table, table.frame.with_columns(added)
+
+
+def predict_tables(
+    item: tuple[pl.DataFrame, tuple[str, ...]], model: TrainedModel, names: tuple[str, ...], extras: Extras
+) -> pl.DataFrame:
+    """Return the columns that are added to a table of texts."""
+    frame, columns = item
+    return predict_frame(model, frame, columns, names=names, extras=extras).select(names)
 
 
 @contextmanager

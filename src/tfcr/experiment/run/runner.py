@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,6 +71,7 @@ def run_experiment(
     processes: int = 1,
     command: str = "",
     reporter: Reporter | None = None,
+    given_pool: Pool | None = None,
 ) -> Outcome:
     """Run all folds of a request that the file of results does not hold yet.
 
@@ -85,10 +87,13 @@ def run_experiment(
         What the user typed, kept with the results.
     reporter
         Where notes and progress go.
+    given_pool
+        Where folds run, instead of processes of this machine.
     """
     request.check()
     reporter = reporter or Reporter()
-    with results.running(command) as run, open_pool(processes, _most_tasks(request)) as pool:
+    opened = open_pool(processes, _most_tasks(request)) if given_pool is None else nullcontext(given_pool)
+    with results.running(command) as run, opened as pool:
         corpora = _prepare_corpora(request, pool, reporter)
         files = _identify_files(request, pool, reporter)
         planned = _unique(plan_cells(request, corpora, files))

@@ -1,0 +1,89 @@
+import sqlite3
+from pathlib import Path
+
+import polars as pl
+import pytest
+from distributed import Client
+
+from tests.cli.runner import Run, run  # noqa: F401 - a fixture
+from tests.cluster.conftest import cluster_corpus
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    corpus = cluster_corpus(240)
+    path = tmp_path / "texts.csv"
+    pl.DataFrame({"text": corpus.texts, "label": corpus.labels}).write_csv(path)
+    return path
+
+
+@pytest.fixture
+def address(client: Client) -> str:
+    return str(client.scheduler.address)
+
+
+@pytest.mark.slow
+def test_train_and_predict_give_what_they_give_here(run: Run, table: Path, address: str) -> None:  # noqa: F811
+    folder = table.parent
+    for name, more in (("here", ()), ("there", ("--dask", address))):
+        trained = run("train", table, "--preset", "fast", "--cv", "3", "-o", folder / name, *more)
+        assert trained.status == 0, trained.err
+        assert run("predict", folder / name, table, "-o", folder / f"{name}.csv", *more).status == 0
+    assert (folder / "here.csv").read_text() == (folder / "there.csv").read_text()
+
+
+@pytest.mark.slow
+def test_evaluate_gives_the_same_scores(run: Run, table: Path, address: str) -> None:  # noqa: F811
+    asked = ("evaluate", table, "--preset", "fast", "--cv", "3", "--json")
+    here, there = run(*asked), run(*asked, "--dask", address)
+    assert there.status == 0, there.err
+    assert here.out == there.out
+
+
+@pytest.mark.slow
+def test_an_experiment_gives_the_same_results(run: Run, table: Path, address: str) -> None:  # noqa: F811
+    asked = (
+        "experiment",
+        "run",
+        "--datasets",
+        f"d={table}",
+        "--schemes",
+        "tfcr,none",
+        "--heads",
+        "svm",
+        "--folds",
+        "2",
+    )
+    found = []
+    for name, more in (("here", ("--processes", "1")), ("there", ("--dask", address))):
+        path = table.parent / f"{name}.sqlite"
+        ran = run(*asked, "--dimensions", "5", "--results", path, *more)
+        assert ran.status == 0, ran.err
+        found.append(rows_of(path))
+    assert found[0] == found[1]
+    assert len(found[0]) == 4
+
+
+def rows_of(path: Path) -> list[tuple[object, ...]]:
+    """Return the results, without times."""
+    connection = sqlite3.connect(path)
+    try:
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(folds)")]
+        kept = [name for name in columns if not any(part in name for part in ("seconds", "finished", "run"))]
+        return sorted(connection.execute(f"SELECT {', '.join(kept)} FROM folds").fetchall(), key=str)
+    finally:
+        connection.close()
+
+
+def test_dask_along_with_processes_is_refused(run: Run) -> None:  # noqa: F811
+    refused = run("experiment", "run", "--dask", "local", "--processes", "2", "--datasets", "pydocs")
+    assert refused.status == 2
+    assert "found --dask along with --processes" in refused.err
+
+
+def test_no_scheduler_is_one_line(run: Run, table: Path, tmp_path: Path) -> None:  # noqa: F811
+    refused = run("train", table, "-o", tmp_path / "model", "--dask", "nonsense")
+    assert refused.status == 2
+    assert refused.err.count("\n") == 1
+    assert "found no Dask scheduler at nonsense" in refused.err
+    assert not (tmp_path / "model").exists()
