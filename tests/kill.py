@@ -129,6 +129,18 @@ def _put_old_model(folder: Path) -> None:
     shutil.copytree(folder / "old-model", folder / "model")
 
 
+def _train_to_update(folder: Path) -> None:
+    _write_corpus(folder / "old.csv", 60)
+    _run_here(folder, "train", "old.csv", "-o", "model", "--no-cv", "--preset", "fast", "--keep-documents")
+    shutil.copytree(folder / "model", folder / "old-model")
+
+
+def _documents(folder: Path) -> object:
+    """Return how a model predicts, and how many documents it keeps."""
+    kept = TrainedModel.load(folder / "model").kept_documents()
+    return _predictions(folder), None if kept is None else len(kept)
+
+
 def _train_and_predict_once(folder: Path) -> None:
     _train_old(folder)
     _write_corpus(folder / "new.csv", 30_000)
@@ -159,6 +171,16 @@ def _put_old_output(folder: Path) -> None:
 
 def _written(name: str) -> Callable[[Path], object]:
     return lambda folder: (folder / name).read_bytes() if (folder / name).exists() else None
+
+
+def _write_many(folder: Path) -> None:
+    _write_corpus(folder / "new.csv", 30_000)
+
+
+def _count_parts(folder: Path) -> None:
+    for number in range(3):
+        _write_corpus(folder / f"part{number}.csv", 2000 + number)
+        _run_here(folder, "counts", "make", f"part{number}.csv", "-o", f"part{number}.counts")
 
 
 def _folds(folder: Path) -> frozenset[tuple[str, int, float, str]]:
@@ -223,6 +245,16 @@ JOBS: dict[str, Job] = {
         _train_old,
         _put_old_model,
     ),
+    "train in shards": Job(
+        ("train", "data.csv", "-o", "model", "--no-cv", "--preset", "fast", "--max-memory", "10KB"),
+        _predictions,
+        _train_old,
+        _put_old_model,
+    ),
+    "update": Job(("update", "old-model", "data.csv", "-o", "model"), _documents, _train_to_update, _put_old_model),
+    "update, weights kept": Job(
+        ("update", "old-model", "data.csv", "--keep-weights", "-o", "model"), _predictions, _train_old, _put_old_model
+    ),
     "predict": Job(
         ("predict", "model", "new.csv", "-o", "out.csv"), _written("out.csv"), _train_and_predict_once, _put_old_output
     ),
@@ -250,6 +282,15 @@ JOBS: dict[str, Job] = {
         _train_and_write_large,
         _drop_folder,
         grows=True,
+    ),
+    "counts make": Job(
+        ("counts", "make", "new.csv", "-o", "out.csv"), _written("out.csv"), _write_many, _put_old_output
+    ),
+    "counts merge": Job(
+        ("counts", "merge", *(f"part{number}.counts" for number in range(3)), "-o", "out.csv"),
+        _written("out.csv"),
+        _count_parts,
+        _put_old_output,
     ),
     "export": Job(("export", "model", "--html", "out.html"), _written("out.html"), _train_old, _put_old_output),
     "experiment": Job(

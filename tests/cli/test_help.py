@@ -15,6 +15,7 @@ TITLES = [
     "Input",
     "Model",
     "Evaluation",
+    "Cluster",
     "Grid",
     "In-domain word2vec",
     "Address",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.runner import Run, leaves
+from tests.file_server import Server
 from tfcr import PRESETS, ClassCounts, Embeddings, TfcrClassifier
 from tfcr.cli.options import OF_PRESET, Training
 from tfcr.embeddings.distill import distill
@@ -116,10 +117,57 @@ def test_every_shell_default_is_the_one_of_python(command: str) -> None:
 def test_a_model_of_the_shell_is_a_model_of_python() -> None:
     assert Training().model(None, "data.csv").get_params() == TfcrClassifier(random_state=0).get_params()
     taken = {IN_PYTHON.get(field.name, field.name) for field in fields(Training)} - {"preset"}
-    assert set(TfcrClassifier().get_params()) - taken == {"scheme", "unlabelled", "warm_start"}
+    assert set(TfcrClassifier().get_params()) - taken == {
+        "keep_documents",  # of train alone
+        "scheme",
+        "unlabelled",
+        "warm_start",
+    }
 
 
 @pytest.mark.parametrize("preset", [name for name, row in PRESETS.items() if "vectors" in row["parts"]])
 def test_a_scheme_changes_the_scheme_of_any_preset_and_nothing_else(preset: str) -> None:
     plain = Training(preset=preset).model(None, "data.csv").get_params()
     assert Training(preset=preset).model("kld", "data.csv").get_params() == {**plain, "scheme": "kld"}
+
+
+# data ----------------------------------------------------------------------------------------------------------------
+
+
+def _tickets(bad: str = "") -> str:
+    rows = [f"the {'printer' if number % 2 else 'network'} is slow {number},{number % 2}\n" for number in range(24)]
+    return "".join(["text,label\n", *rows[:12], bad, *rows[12:]])
+
+
+def test_bad_rows_stop_a_command_or_are_left_out(run: Run, tmp_path: Path) -> None:
+    data, model = tmp_path / "a.csv", tmp_path / "model"
+    data.write_text(_tickets("a,b,c\n"))
+    stopped = run("train", data, "-o", model, "--preset", "fast")
+    assert stopped.status == 2
+    assert "a.csv, line 14: found 3 columns; expected 2, as in the first line." in stopped.err
+    assert stopped.err.endswith("or leave such rows out: --bad-rows skip\n")
+    assert not model.exists()
+    trained = run("train", data, "-o", model, "--preset", "fast", "--bad-rows", "skip")
+    assert trained.status == 0
+    assert f"1 row of {data} could not be read and is left out, row 13: line 14: found 3 columns" in trained.err
+    predicted = run("predict", model, data, "-o", tmp_path / "out.csv", "--bad-rows", "skip")
+    assert predicted.status == 0
+    assert f"1 row of {data} could not be read and is empty, row 13: line 14" in predicted.err
+    assert (tmp_path / "out.csv").read_text().split("\n")[13] == ",,,,"
+    wrong = run("train", data, "-o", model, "--bad-rows", "drop")
+    assert (wrong.status, "'drop'; known: stop, skip" in wrong.err) == (2, True)
+
+
+def test_commands_read_addresses(run: Run, tmp_path: Path, server: Server) -> None:
+    server.content, server.kind = _tickets().encode(), "text/csv"
+    address, model = f"{server.url}/a.csv?key=secret", tmp_path / "model"
+    assert run("train", address, "-o", model, "--preset", "fast").status == 0
+    assert all(b"secret" not in file.read_bytes() for file in model.iterdir() if file.is_file())
+    assert run("evaluate", model, address).status == 0
+    assert run("predict", model, address, address, "-o", tmp_path / "out.csv").status == 0
+    assert (tmp_path / "out.csv").read_text().count("\n") == 49
+    (tmp_path / "out").mkdir()
+    assert run("predict", model, address, "-o", tmp_path / "out").status == 0
+    assert (tmp_path / "out" / "a.csv").read_text().count("\n") == 25
+    resumed = run("predict", model, address, "-o", tmp_path / "out.csv", "--resume")
+    assert (resumed.status, "expected files to read" in resumed.err) == (2, True)

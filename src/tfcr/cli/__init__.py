@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from tfcr.cli import (
+    counts,
     datasets,
     demo,
     embeddings,
@@ -28,6 +29,7 @@ from tfcr.cli import (
     report,
     serve,
     train,
+    update,
     warmup,
     words,
 )
@@ -54,6 +56,7 @@ app = typer.Typer(
 for command in (
     demo.demo,
     train.train,
+    update.update,
     predict.predict,
     evaluate.evaluate,
     explain.explain,
@@ -76,6 +79,7 @@ def options(
     """Classify texts with class-weighted word embeddings. Try it: tfcr demo."""
 
 
+app.add_typer(counts.app, name="counts")
 app.add_typer(embeddings.app, name="embeddings")
 app.add_typer(datasets.app, name="datasets")
 app.add_typer(experiment.app, name="experiment")

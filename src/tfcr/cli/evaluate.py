@@ -9,12 +9,14 @@ from tfcr.cli.evaluation import Found, as_json, print_scores, rows_of
 from tfcr.cli.help import evaluation_option, model_option, output_option
 from tfcr.cli.options import (
     SCHEME_HELP,
+    Dask,
     Data,
     Folds,
     Json,
     MinClassSize,
     Reading,
     Training,
+    dask_places,
     refuse_given,
     with_options,
 )
@@ -22,12 +24,21 @@ from tfcr.cli.output import alarm, note, print_json, progress_bar, warn
 
 if TYPE_CHECKING:
     from tfcr.classifier import TfcrClassifier
+    from tfcr.cluster import DaskPlaces
     from tfcr.data import Corpus
     from tfcr.evaluation import Evaluation
     from tfcr.system.progress import Stages
     from tfcr.trained.seen import Seen
 
-FOR_DATA_ONLY = ("scheme", "folds", "min_class_size", "group", "time", *(field.name for field in fields(Training)))
+FOR_DATA_ONLY = (
+    "scheme",
+    "dask",
+    "folds",
+    "min_class_size",
+    "group",
+    "time",
+    *(field.name for field in fields(Training)),
+)
 """Options for training and cross-validation; a model is trained already."""
 BAR_MISSED = 1
 """The exit status if the score is below what the user asked for."""
@@ -62,6 +73,7 @@ def evaluate(
         float | None,
         evaluation_option("--min-macro-f1", metavar="X", help="Exit with status 1 if macro-F1 is below X."),
     ] = None,
+    dask: Dask = None,
     predictions: Annotated[
         str | None,
         output_option(
@@ -95,18 +107,18 @@ def evaluate(
     if min_macro_f1 is not None:
         number("--min-macro-f1", 0, 1).check(min_macro_f1)
     if time is not None:
-        refuse_given(context, ("folds", "group"), f"along with --time {time}, but it is for cross-validation")
+        refuse_given(context, ("folds", "group", "dask"), f"along with --time {time}, but it is for cross-validation")
     _check_plot(plot, scheme or [])
     if is_model(data[0]):
         refuse_given(context, FOR_DATA_ONLY, f"along with the model {data[0]}, which is trained already")
         found = _of_model(data[0], reading, data[1:])
     else:
         models = _models(training, scheme or [], data[0])
-        with progress_bar() as stages:
+        with dask_places(dask) as places, progress_bar() as stages:
             stages.begin("reading")
             corpus = reading.corpus(data, time=time)
             if time is None:
-                found = _cross_validated(models, corpus, folds, min_class_size, training.seed, stages)
+                found = _cross_validated(models, corpus, folds, min_class_size, training.seed, stages, places)
             else:
                 found = _on_newest(models, corpus, min_class_size, stages)
     if predictions:
@@ -203,6 +215,7 @@ def _cross_validated(
     min_class_size: int,
     seed: int,
     stages: "Stages",
+    places: "DaskPlaces | None",
 ) -> Found:
     from tfcr.embeddings.pretrained import AUTO
     from tfcr.evaluation import compare, for_part, plan_folds, trains_vectors
@@ -216,7 +229,14 @@ def _cross_validated(
     labels = [check_targets(some.labels, len(some)) for some in (corpus, plan.corpus)]
     models = {name: for_part(model, *labels) for name, model in models.items()}
     results = compare(
-        models, plan.corpus, folds=plan.folds, seed=seed, stages=stages, note=note, explain=len(models) == 1
+        models,
+        plan.corpus,
+        folds=plan.folds,
+        seed=seed,
+        stages=stages,
+        note=note,
+        explain=len(models) == 1,
+        elsewhere=None if places is None else places.each,
     )
     return Found(plan.corpus, results, *_shared(models))
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfcr.cli.help import Command, Group, input_option, output_option
-from tfcr.cli.options import Json, with_options
+from tfcr.cli.options import Dask, Json, dask_places, with_options
 from tfcr.cli.output import BETWEEN_NOTES, if_stopped, note, print_json, print_table, time_left, warn
 
 if TYPE_CHECKING:
+    from tfcr.cluster import DaskPlaces
     from tfcr.experiment.plan.request import Request
     from tfcr.experiment.results.summary import Figure
     from tfcr.experiment.run.runner import Outcome, RunProgress
@@ -189,6 +190,7 @@ def run(
             "--processes", metavar="N", help="Cells that run at once.", min=1, show_default="one per processor"
         ),
     ] = None,
+    dask: Dask = None,
     results: ResultsFile = DEFAULT_RESULTS,
     json: Json = False,
 ) -> None:
@@ -200,9 +202,14 @@ def run(
     tfcr experiment run --curve --datasets 20ng --folds 3/10 --sizes 1000:10000:1000,15000:90000:5000,all
     tfcr experiment run my.toml --scheme-from my_schemes.py:square_root
     """
+    from tfcr.errors import InputError
+
     if_stopped(f"finished folds are kept in {results}; to resume, type the same command again")
     request = _request(file, table, curve, scheme_from or [], grid, in_domain)
-    outcome = _run(request, results, processes)
+    if dask is not None and processes is not None:
+        raise InputError("found --dask along with --processes; expected one of both: leave out --processes")
+    with dask_places(dask) as places:
+        outcome = _run(request, results, processes, places)
     if json:
         print_json({"results": results, **vars(outcome)})
         return
@@ -234,7 +241,7 @@ def _request(
     return request
 
 
-def _run(request: "Request", results: str, processes: int | None) -> "Outcome":
+def _run(request: "Request", results: str, processes: int | None, places: "DaskPlaces | None") -> "Outcome":
     """Run the folds that the file of results does not hold yet."""
     import shlex
     import sys
@@ -244,6 +251,11 @@ def _run(request: "Request", results: str, processes: int | None) -> "Outcome":
     from tfcr.experiment.run.runner import Reporter, run_experiment
     from tfcr.system.hardware import n_processors
 
+    pool = None
+    if places is not None:
+        from tfcr.experiment.run.dask_pool import DaskPool
+
+        pool = DaskPool(places.client)
     with closing(open_results(results, make=True)) as opened, _standing_bar() as show:
         return run_experiment(
             request,
@@ -251,6 +263,7 @@ def _run(request: "Request", results: str, processes: int | None) -> "Outcome":
             processes=processes or n_processors(),
             command=f"tfcr {shlex.join(sys.argv[1:])}",
             reporter=Reporter(note, show, warn),
+            given_pool=pool,
         )
 
 

@@ -109,6 +109,7 @@ class Command(_Quick, TyperCommand):
             "Input",
             "Model",
             "Evaluation",
+            "Cluster",
             "Address",
             "Limits",
         ]  # then the command's own sections, and Output and Other

@@ -4,7 +4,8 @@ A command that takes a parameter of one of the classes here gets all of its opti
 """
 
 import inspect
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -15,8 +16,10 @@ from tfcr.cli.help import evaluation_option, input_option, model_option, output_
 
 if TYPE_CHECKING:
     from tfcr.classifier import TfcrClassifier
+    from tfcr.cluster import DaskPlaces
     from tfcr.data import Corpus, ReadOptions
     from tfcr.data.columns import Columns
+    from tfcr.data.labelled_stream import LabelledStream
     from tfcr.data.options import Table
     from tfcr.data.partly import PartlyLabelled
     from tfcr.data.writers import Style
@@ -25,8 +28,8 @@ Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA",
-        help="Files ({readers}; also .gz), - for standard input, or a dataset's name. A folder or tar archive has one "
-        "folder per class.",
+        help="Files ({readers}; also .gz), addresses such as https://… and s3://…, - for standard input, or a "
+        "dataset's name. A folder has one folder per class, or Parquet files; a tar archive has one folder per class.",
         show_default=False,
     ),
 ]
@@ -42,6 +45,16 @@ Again = Annotated[bool, output_option("--again", help="Download again, even if i
 Folds = Annotated[int, evaluation_option("--cv", metavar="N", help="Number of cross-validation folds.", min=2)]
 MinClassSize = Annotated[
     int, evaluation_option("--min-class-size", metavar="N", help="Leave out classes with fewer documents.")
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS|local",
+        help="Work on a Dask cluster: the address of its scheduler, such as tcp://host:8786; or local, for one process "
+        "per processor of this machine.",
+        rich_help_panel="Cluster",
+    ),
 ]
 COSTS_HELP = "Three columns: the true label, the assigned one, and what that costs; all other mistakes cost 1."
 OF_PRESET = "the preset's"
@@ -128,6 +141,15 @@ class Reading:
             "are left out; labels that are not in the table are kept.",
         ),
     ] = None
+    bad_rows: Annotated[
+        str,
+        input_option(
+            "--bad-rows",
+            metavar="stop|skip",
+            help="What to do about rows that cannot be read: stop at the first and name it, or leave them out and "
+            "count them.",
+        ),
+    ] = "stop"
     path: Annotated[
         str | None,
         input_option(
@@ -144,11 +166,13 @@ class Reading:
         several: bool = False,
         time: str | None = None,
         keep_unlabelled: bool = False,
+        stream: "LabelledStream | None" = None,
     ) -> "Corpus":
         """Read labelled texts, by default from the columns that a model was trained on, and report how.
 
         `classes` are that model's: spellings that --merge-labels prefers. `several` is whether it gives several labels.
         `time` is the column of times, if they are needed. `keep_unlabelled`: texts without a label are read too.
+        `stream` are the same texts, if they were to be read in constant memory, which may be possible only once.
         """
         from dataclasses import replace
 
@@ -156,19 +180,32 @@ class Reading:
         from tfcr.data import load_data
 
         options = replace(
-            self._options(training or {}, classes, several=several), time=time, keep_unlabelled=keep_unlabelled
+            self.options(training or {}, classes, several=several), time=time, keep_unlabelled=keep_unlabelled
         )
-        corpus = load_data(sources, options, self.path)
+        corpus = load_data(sources, options, self.path) if stream is None else stream.corpus()
         for line in corpus.notes:
             note(line)
         return corpus
+
+    def stream(
+        self,
+        sources: list[str],
+        training: Mapping[str, Any] | None = None,
+        classes: Iterable[Any] = (),
+        *,
+        several: bool = False,
+    ) -> "LabelledStream":
+        """Return labelled texts that are read in constant memory; the caller tells its notes. See `corpus`."""
+        from tfcr.data.labelled_stream import labelled_stream
+
+        return labelled_stream(sources, self.options(training or {}, classes, several=several), self.path)
 
     def partly_labelled(self, sources: list[str]) -> "PartlyLabelled":
         """Read texts of which some may have a label, and report how."""
         from tfcr.cli.output import note
         from tfcr.data.partly import load_partly_labelled
 
-        found = load_partly_labelled(sources, self._options({}), self.path)
+        found = load_partly_labelled(sources, self.options({}), self.path)
         for line in found.notes:
             note(line)
         return found
@@ -178,7 +215,7 @@ class Reading:
         from tfcr.cli.output import note
         from tfcr.data.sources import load_texts
 
-        texts, how = load_texts(sources, self._options({}), self.path)
+        texts, how = load_texts(sources, self.options({}), self.path)
         note(how)
         return texts
 
@@ -186,10 +223,10 @@ class Reading:
         """Read tables piece by piece, by default with the columns that a model was trained on."""
         from tfcr.data.sources import load_pieces
 
-        return load_pieces(sources, self._options(training), self.path)
+        return load_pieces(sources, self.options(training), self.path)
 
-    def _options(
-        self, training: Mapping[str, Any], classes: Iterable[Any] = (), *, several: bool = False
+    def options(
+        self, training: Mapping[str, Any] | None = None, classes: Iterable[Any] = (), *, several: bool = False
     ) -> "ReadOptions":
         """Return the options; `training` may name the columns that a model was trained on."""
         from tfcr.data import ReadOptions
@@ -199,6 +236,7 @@ class Reading:
             raise InputError(
                 f"found --quoting {self.quoting}; expected usual or none; leave it out to have it detected"
             )
+        training = training or {}
         return ReadOptions(
             text=tuple(self.text or ()),
             label=self.label,
@@ -219,6 +257,7 @@ class Reading:
             default_classes=tuple(classes),
             default_separator=training.get("label_separator"),
             several=several,
+            bad_rows=self.bad_rows,
         )
 
 
@@ -421,7 +460,7 @@ class Training:
         model_option(
             "--max-memory",
             metavar="SIZE",
-            help="Memory limit for the training features, such as 4GB.",
+            help="Memory that training may take, such as 4GB; data that needs more is counted into shards on disk.",
             show_default="half of this machine's",
         ),
     ] = None
@@ -533,6 +572,18 @@ def _refuse_idle(model: "TfcrClassifier", given: Collection[str]) -> None:
         )
     if "C" in given and not resolve_head(model.head, C=1.0).has_strength:
         raise InputError(f"found -C, and --head {model.head}, which picks its own strength; leave out -C")
+
+
+@contextmanager
+def dask_places(address: str | None) -> "Iterator[DaskPlaces | None]":
+    """Give what works on a cluster, as long as it is needed; None without an address."""
+    if address is None:
+        yield None
+        return
+    from tfcr.cluster import DaskPlaces, open_client
+
+    with open_client(address) as client:
+        yield DaskPlaces(client)
 
 
 def refuse_given(context: typer.Context, names: Collection[str], why: str) -> None:

@@ -4,10 +4,10 @@ import sys
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tfcr.cli.help import output_option
-from tfcr.cli.options import COSTS_HELP, Data, Model, Reading, Writing, read_costs, with_options
+from tfcr.cli.options import COSTS_HELP, Dask, Data, Model, Reading, Writing, dask_places, read_costs, with_options
 from tfcr.cli.output import if_stopped, note, progress_bar, warn
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def predict(
     resume: Annotated[
         bool, output_option("--resume", help="Resume a run that was stopped or killed; give the same options again.")
     ] = False,
+    dask: Dask = None,
     json: Annotated[bool, output_option("--json", help="Print JSON lines, one object per row.")] = False,
 ) -> None:
     """Classify texts. All columns are kept; predicted, probability and unknown_words are added.
@@ -88,15 +89,16 @@ def predict(
     classifier = _classifier(model, costs)
     extras = Extras(second, all_probabilities, why)
     check_extras(classifier, extras)
-    job = _Job(classifier, reading, writing, extras, json)
     total, failed = Summary(added_classes(classifier)), []
     matrix = None if costs is None else classifier.decision.costs  # what the file holds, not its name
     decided = {"costs": None if matrix is None else matrix.tolist()}
     options = {**asdict(reading), **asdict(writing), **asdict(extras), **decided, "json": json}
     with (
+        dask_places(dask) as places,
         run_journal(targets, output, model, options, resume=resume, note=note) as journal,
         progress_bar(hidden=output is None and sys.stdout.isatty()) as stages,  # the rows go there
     ):
+        job = _Job(classifier, reading, writing, extras, json, None if places is None else places.each)
         if_stopped(_if_stopped(output, can_resume=journal is not None))
         stages.begin("reading")
         before, in_all = 0, _size_of_files(targets)
@@ -134,6 +136,7 @@ class _Job:
     writing: Writing
     extras: "Extras"
     json: bool
+    elsewhere: "Callable[..., Any] | None" = None
 
     def run(
         self, target: "Target", journal: "Journal | None", tell: "Callable[[int], object]", *, named: bool
@@ -143,7 +146,15 @@ class _Job:
 
         pieces = self.reading.pieces(list(target.sources), self.model.training)
         found = predict_target(
-            self.model, target, pieces, partial(self.style, target), journal, extras=self.extras, note=note, tell=tell
+            self.model,
+            target,
+            pieces,
+            partial(self.style, target),
+            journal,
+            extras=self.extras,
+            note=note,
+            tell=tell,
+            elsewhere=self.elsewhere,
         )
         if named:
             done = ", complete already" if found.was_complete else ""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 TopWords = dict[Any, list[tuple[str, float]]]
 FOR_DATA_ONLY = ("tokenizer", *(field.name for field in fields(Reading)))
-"""Options that have no effect on a model."""
+"""Options that have no effect on a model, or on counts."""
 DEFAULT_SCHEME = "tfcr-log"
 
 
@@ -49,15 +49,17 @@ def words(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the top words of each class, of data or of a model.
+    """List the top words of classes, of data, a model or counts.
 
     \b
     tfcr words tickets.csv --label queue --scheme tfcr --top 10
     tfcr words tickets.csv --label queue --scheme tfcr --scheme kld
     tfcr words model
     tfcr words model --contested
+    tfcr words tickets.counts --scheme kld
     """
     from tfcr.errors import InputError
+    from tfcr.text.stored_counts import is_counts_file
     from tfcr.trained.format import is_model
 
     schemes = _schemes(scheme)
@@ -70,6 +72,9 @@ def words(
     if is_model(data[0]):
         refuse_given(context, FOR_DATA_ONLY, f"along with the model {data[0]}, whose own words are shown")
         found, fought = _of_model(data, schemes, top)
+    elif is_counts_file(data[0]):
+        refuse_given(context, FOR_DATA_ONLY, f"along with {data[0]}, whose words are counted already")
+        found, fought = _of_counts(data, schemes or [DEFAULT_SCHEME], top)
     else:
         found, fought = _of_data(reading, data, schemes or [DEFAULT_SCHEME], tokenizer, top)
     if contested:
@@ -114,6 +119,12 @@ def _of_model(data: list[str], schemes: list[str], top: int) -> "tuple[dict[str,
             f"tfcr words DATA --scheme {schemes[0]}"
         )
     return _by_weight(counts, schemes, top)
+
+
+def _of_counts(files: list[str], schemes: list[str], top: int) -> "tuple[dict[str, TopWords], list[ContestedWord]]":
+    from tfcr.text.stored_counts import total_of_files
+
+    return _by_weight(total_of_files(files), schemes, top)
 
 
 def _of_data(

@@ -13,6 +13,7 @@ from tfcr.evaluation.scores import (
     majority_class,
     most_frequent_class,
 )
+from tfcr.evaluation.updating import Update, learn_on_and_measure, update_and_measure
 from tfcr.evaluation.validation import (
     SAVING,
     Prepared,
@@ -39,6 +40,7 @@ __all__ = [
     "FoldPlan",
     "Prepared",
     "TimeSplit",
+    "Update",
     "bootstrap",
     "compare",
     "compare_on_newest",
@@ -52,6 +54,7 @@ __all__ = [
     "expected_stages",
     "fit_on",
     "for_part",
+    "learn_on_and_measure",
     "learning_curve",
     "majority_class",
     "most_frequent_class",
@@ -61,4 +64,5 @@ __all__ = [
     "splits",
     "train_and_measure",
     "trains_vectors",
+    "update_and_measure",
 ]

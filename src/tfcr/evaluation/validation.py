@@ -1,7 +1,7 @@
 """Training and testing: cross-validation, comparing classifiers, and a trained model on labelled texts."""
 
 import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ from tfcr.features.checks import (
     seconds_of_all_blocks,
     warn_of_slow_blocks,
 )
-from tfcr.features.parts import PARTS
+from tfcr.features.parts import PARTS, UNSEEN_WORDS
 from tfcr.heads.stacking import expected_fits
 from tfcr.system.parameters import FOLDS, zero_or
 from tfcr.system.progress import Stages, Tell
@@ -48,6 +48,10 @@ COUNTING, VECTORS, CHECKING, FIT, SAVING = "counting words", "vectors", "countin
 """The kinds of stages that a progress bar goes through."""
 CHARACTERS = 5
 """About how many characters of text make a token, with the space."""
+
+
+Elsewhere = Callable[..., Iterator[Any]]
+"""Calls a function for each item of a sequence, with more arguments, and yields what it returns: `DaskPlaces.each`."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def prepare(model: TfcrClassifier, corpus: Corpus, stages: Stages | None = None,
         check_coverage(embeddings[0], kept)
     if embeddings and model.blocks == "all":
         warn_of_slow_blocks(len(labels), len(kept.classes), embeddings[0].dimensions)
-    return Prepared(documents, labels, embeddings, _needs(model))
+    return Prepared(documents, labels, embeddings, needs_of(model))
 
 
 def for_part(model: TfcrClassifier, whole: AnyLabels, part: AnyLabels) -> TfcrClassifier:
@@ -135,10 +139,12 @@ def cross_validate_prepared(
     stages: Stages | None = None,
     name: str = "",
     explain: bool = False,
+    elsewhere: Elsewhere | None = None,
 ) -> Evaluation:
     """Cross-validate on documents that are counted already; `name` is shown if it is one of several classifiers.
 
     If `explain`, the words behind mistakes are kept: each fold's model explains its own, and is gone with its fold.
+    Folds are run `elsewhere`, such as on a cluster, if it is given.
     """
     stages = stages or Stages()
     labels = prepared.labels
@@ -148,28 +154,23 @@ def cross_validate_prepared(
     unknown = np.zeros(len(labels))
     words = MistakeWords() if explain and not isinstance(labels, LabelSets) else None
     sure = None if model.precision is None else np.zeros(len(labels), np.bool_)
-    tests, predictions, scores = [], [], []
-    for number, (train, test) in enumerate(splits(labels, groups, folds, seed)):
-        fitted = for_part(model, labels, labels[train])
-        tell = _begin_fit(stages, f"{name}fold {number + 1} of {folds}")
-        with _warned():
-            rows = prepared.documents.rows(train)
-            fitted.fit_counted(rows, labels[train], np.ones(len(train)), prepared.embeddings, tell)
-        trained = fitted.model_
-        decision, documents = trained.decision, prepared.documents.rows(test)
-        found = trained.score_counted(documents)
-        tests.append(test)
-        predictions.append(decision.assigned(found))
-        probabilities[np.ix_(test, np.searchsorted(classes, decision.classes))] = decision.probabilities(found)
-        unknown[test] = documents.only_words().over(trained.table.vocabulary.only_words()).unknown_fractions()
+    cuts = list(splits(labels, groups, folds, seed))
+    names = [f"{name}fold {number + 1} of {folds}" for number in range(len(cuts))]
+    scores = []
+    found: list[_Tested] = []
+    for number, fold in enumerate(_folds(cuts, model, prepared, names, stages, elsewhere, explain=words is not None)):
+        test = cuts[number][1]
+        found.append(fold)
+        probabilities[np.ix_(test, np.searchsorted(classes, fold.classes))] = fold.probabilities
+        unknown[test] = fold.unknown
         if sure is not None:
-            sure[test] = decision.sure(found)
-        if words is not None:
-            words.add(_words_of_fold(trained, documents, test, labels, predictions[-1], decision.confidences(found)))
+            sure[test] = fold.sure
+        if words is not None and fold.words is not None:
+            words.add(fold.words)
         tested[test] = number
-        scores.append(macro_f1_of_labels(labels[test], predictions[-1]))
-    order = np.argsort(np.concatenate(tests))  # from the order of folds to that of the documents
-    predicted = _joined(predictions)[order]
+        scores.append(macro_f1_of_labels(labels[test], fold.predicted))
+    order = np.argsort(np.concatenate([test for _, test in cuts]))  # from the order of folds to that of the documents
+    predicted = _joined([fold.predicted for fold in found])[order]
     return Evaluation(
         labels,
         predicted,
@@ -180,6 +181,73 @@ def cross_validate_prepared(
         unknown_fractions=unknown,
         words=words,
         sure=sure,
+    )
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """What the model of a fold says of its test documents; `sure` is None if no precision was wanted."""
+
+    classes: NDArray[Any]
+    predicted: AnyLabels
+    probabilities: NDArray[np.float64]
+    unknown: NDArray[np.float64]
+    sure: NDArray[np.bool_] | None
+    words: MistakeWords | None
+
+
+Split = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def _folds(
+    cuts: Sequence[Split],
+    model: TfcrClassifier,
+    prepared: Prepared,
+    names: Sequence[str],
+    stages: Stages,
+    elsewhere: Elsewhere | None,
+    *,
+    explain: bool,
+) -> Iterator[_Tested]:
+    """Train and test each fold, here one after the other, or elsewhere."""
+    if elsewhere is None:
+        for cut, name in zip(cuts, names, strict=True):
+            yield _test_fold(cut, model, prepared, explain, begin_fit(stages, name))
+        return
+    vectors = [table.carried(prepared.documents.vocabulary.words, UNSEEN_WORDS) for table in prepared.embeddings]
+    carried = Prepared(prepared.documents, prepared.labels, vectors, None)
+    found = elsewhere(_test_fold, cuts, model, carried, explain)
+    for name in names:
+        stages.begin(FIT, name)
+        yield next(found)
+
+
+def _test_fold(
+    cut: Split,
+    model: TfcrClassifier,
+    prepared: Prepared,
+    explain: bool,
+    tell: Tell = lambda step, fraction: None,
+) -> _Tested:
+    """Train on a part of the documents, and test on the others."""
+    train, test = cut
+    labels = prepared.labels
+    fitted = for_part(model, labels, labels[train])
+    with _warned():
+        rows = prepared.documents.rows(train)
+        fitted.fit_counted(rows, labels[train], np.ones(len(train)), prepared.embeddings, tell)
+    trained = fitted.model_
+    decision, documents = trained.decision, prepared.documents.rows(test)
+    scores = trained.score_counted(documents)
+    predicted = decision.assigned(scores)
+    confidences = decision.confidences(scores)
+    return _Tested(
+        decision.classes,
+        predicted,
+        decision.probabilities(scores),
+        documents.only_words().over(trained.table.vocabulary.only_words()).unknown_fractions(),
+        None if model.precision is None else decision.sure(scores),
+        _words_of_fold(trained, documents, test, labels, predicted, confidences) if explain else None,
     )
 
 
@@ -217,7 +285,7 @@ def learning_curve(
             break
         for fraction in fractions:
             some = train[taken_fraction(labels[train], fraction)]
-            tell = _begin_fit(stages, f"learning curve, {len(some):,} documents")
+            tell = begin_fit(stages, f"learning curve, {len(some):,} documents")
             with _warned():
                 fitted = for_part(model, check_targets(corpus.labels, len(corpus)), labels[some]).fit_counted(
                     documents.rows(some), labels[some], np.ones(len(some)), prepared.embeddings, tell
@@ -293,11 +361,12 @@ def compare(
     prepared: Prepared | None = None,
     note: Note | None = None,
     explain: bool = False,
+    elsewhere: Elsewhere | None = None,
 ) -> dict[str, Evaluation]:
     """Cross-validate several classifiers on the same folds; those with the same counts and vectors share them.
 
     `prepared` is used for the models that need just these counts and vectors; for `note` see `prepare`, for `explain`
-    `cross_validate_prepared`.
+    and `elsewhere` `cross_validate_prepared`.
     """
     results: dict[str, Evaluation] = {}
     for model in models.values():
@@ -306,12 +375,20 @@ def compare(
     stages = stages or Stages()
     stages.expect(expected_stages(list(models.values()), corpus, folds, set(ready)))
     for name, model in models.items():
-        needs = _needs(model)
+        needs = needs_of(model)
         if needs not in ready:
             ready[needs] = prepare(model, corpus, stages, note)
         called = f"{name}, " if len(models) > 1 else ""
         results[name] = cross_validate_prepared(
-            model, ready[needs], corpus.groups, folds=folds, seed=seed, stages=stages, name=called, explain=explain
+            model,
+            ready[needs],
+            corpus.groups,
+            folds=folds,
+            seed=seed,
+            stages=stages,
+            name=called,
+            explain=explain,
+            elsewhere=elsewhere,
         )
     return results
 
@@ -344,7 +421,7 @@ def compare_on_newest(
     return results
 
 
-def _needs(model: TfcrClassifier) -> Hashable:
+def needs_of(model: TfcrClassifier) -> Hashable:
     """Return what the counts and vectors of a model depend on."""
     training = model.dimensions, model.random_state, id(model.unlabelled)
     vectors = (embeddings_key(model.embeddings), *training) if model.uses_vectors else None
@@ -354,7 +431,7 @@ def _needs(model: TfcrClassifier) -> Hashable:
 # how long it will take --------------------------------------------------------------------------------------------
 
 
-def _begin_fit(stages: Stages, name: str) -> Tell:
+def begin_fit(stages: Stages, name: str) -> Tell:
     """Begin the stage of a fit, and return how the fit tells of its steps."""
     stages.begin(FIT, name)
     return lambda step, fraction: stages.tell(f"{name}: {step}", fraction)
@@ -367,8 +444,8 @@ def expected_stages(
     known = set(ready)
     stages = []
     for model in models:
-        if _needs(model) not in known:
-            known.add(_needs(model))
+        if needs_of(model) not in known:
+            known.add(needs_of(model))
             million = _million_tokens(corpus)
             stages += [(COUNTING, 1 + 0.3 * million), (VECTORS, _vector_seconds(model, corpus))]
             stages += [(CHECKING, 0.1 + 0.08 * million)]
@@ -427,10 +504,23 @@ def fit_on(
     model: TfcrClassifier, prepared: Prepared, stages: Stages | None = None, name: str = "all documents"
 ) -> TfcrClassifier:
     """Train on all documents; `name` is shown meanwhile."""
-    tell = _begin_fit(stages or Stages(), name)
+    tell = begin_fit(stages or Stages(), name)
     weights = np.ones(len(prepared.labels))
     with _warned():
         return model.fit_counted(prepared.documents, prepared.labels, weights, prepared.embeddings, tell)
+
+
+def named_scores(result: Evaluation, folds: int) -> dict[str, float]:
+    """Return the scores of a cross-validation as they are shown and kept in a model."""
+    scores = {f"macro-F1, mean of {folds} folds": result.macro_f1}
+    scores |= {"micro-F1": result.micro_f1} if result.several else {}
+    scores["accuracy"] = result.accuracy
+    if trivial := majority_class(result):
+        scores |= {
+            "macro-F1 of the most frequent class": trivial.macro_f1,
+            "accuracy of the most frequent class": trivial.accuracy,
+        }
+    return scores
 
 
 def train_and_measure(
@@ -473,17 +563,10 @@ def train_and_measure(
             labels=tested,
         )
         result = cross_validate_prepared(measured, part, plan.corpus.groups, folds=plan.folds, stages=stages)
-        scores = {f"macro-F1, mean of {plan.folds} folds": result.macro_f1}
-        scores |= {"micro-F1": result.micro_f1} if corpus.several else {}
-        scores["accuracy"] = result.accuracy
-        if trivial := majority_class(result):
-            scores |= {
-                "macro-F1 of the most frequent class": trivial.macro_f1,
-                "accuracy of the most frequent class": trivial.accuracy,
-            }
+        scores = named_scores(result, plan.folds)
         figures = Figures.of(result, plan.corpus.rows, plan.corpus.groups).as_json()
         notes = (*plan.notes, *compare_with_majority(result, balanced=model.class_weight == "balanced"))
-    fit_on(model, prepared, stages).remember_texts(corpus.texts)
+    fit_on(model, prepared, stages).remember_texts(corpus.texts).remember_documents(corpus.texts, every)
     model.check_limits()
     columns: dict[str, Any] = {"columns": list(corpus.columns), "label_column": corpus.label_column}
     columns |= {"label_separator": corpus.label_separator} if corpus.several else {}
@@ -505,7 +588,7 @@ def evaluate(model: TrainedModel, corpus: Corpus, *, explain: bool = False, new_
         Whether labels may be classes that the model does not know; else they are refused.
     """
     labels = check_targets(corpus.labels, len(corpus))
-    _check_several(model, corpus)
+    check_several(model, corpus)
     if not new_classes:
         _check_known(model, classes_of(labels))
     found = model.score_texts(corpus.texts)
@@ -567,7 +650,7 @@ def _check_known(model: TrainedModel, classes: NDArray[Any]) -> None:
         raise InputError(f"found the label {unknown[0]!r}, which the model does not know; its classes: {known}{hint}")
 
 
-def _check_several(model: TrainedModel, corpus: Corpus) -> None:
+def check_several(model: TrainedModel, corpus: Corpus) -> None:
     """Refuse several labels per document for a model that gives one, and one for a model that gives several."""
     if model.decision.several and not corpus.several:
         raise InputError(

@@ -1,0 +1,238 @@
+"""Training on labelled files that do not fit into memory, and measuring it on a sample of them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfcr.classifier import TfcrClassifier
+from tfcr.counting import Batch, CountedTexts, Part
+from tfcr.data.labelled_stream import LabelledStream
+from tfcr.embeddings import Embeddings
+from tfcr.embeddings.automatic import Note
+from tfcr.errors import DataError
+from tfcr.evaluation.figures import Figures
+from tfcr.evaluation.folds import MIN_CLASS_SIZE
+from tfcr.evaluation.scores import compare_with_majority
+from tfcr.evaluation.validation import (
+    COUNTING,
+    FIT,
+    MEASURED_FOLDS,
+    SAVING,
+    VECTORS,
+    Prepared,
+    begin_fit,
+    cross_validate_prepared,
+    for_part,
+    named_scores,
+)
+from tfcr.features.checks import check_classes, warn_of_slow_blocks
+from tfcr.heads.base import Examples
+from tfcr.heads.large import draw_sample, sample_size
+from tfcr.heads.targets import make_targets
+from tfcr.system.hardware import memory_limit
+from tfcr.system.places import Places, local_places
+from tfcr.system.progress import Stages
+from tfcr.text.documents import TextStream
+from tfcr.text.label_sets import GivenLabels, LabelSets, NumberedLabels
+from tfcr.text.labels import label_array
+
+BYTES_IN_MEMORY = 8
+"""About how many bytes training in memory takes for each byte of text."""
+
+
+def fits_into_memory(stream: LabelledStream, max_memory: float | str | None) -> bool:
+    """Return whether to hold all texts in memory: if training on them takes no more than `max_memory`."""
+    return stream.bytes * BYTES_IN_MEMORY <= memory_limit(max_memory)
+
+
+def train_stream(
+    model: TfcrClassifier,
+    stream: LabelledStream,
+    *,
+    folds: int = 5,
+    min_class_size: int = 0,
+    stages: Stages | None = None,
+    note: Note = lambda line: None,
+    places: Places | None = None,
+) -> dict[str, float]:
+    """Train a model on files in constant memory, and cross-validate it on a sample (0 folds: do not measure).
+
+    The model keeps the `Figures` of the cross-validation. For the other parameters see `train_and_measure`; `places`
+    is where shards are kept, by default temporary files.
+    """
+    MIN_CLASS_SIZE.check(min_class_size)
+    MEASURED_FOLDS.check(folds)
+    model.check_parameters()
+    stages = stages or Stages()
+    stages.expect(_expected(stream, folds))
+    if places is not None:
+        return _train(model, stream, folds, min_class_size, stages, note, places)
+    with local_places() as where:
+        return _train(model, stream, folds, min_class_size, stages, note, where)
+
+
+def _train(
+    model: TfcrClassifier,
+    stream: LabelledStream,
+    folds: int,
+    min_class_size: int,
+    stages: Stages,
+    note: Note,
+    places: Places,
+) -> dict[str, float]:
+    kept = _large_classes(stream, min_class_size, note)
+    n_rows = stream.n_rows
+    stages.begin(COUNTING)
+    batches = StreamBatches(stream, kept)
+    counted = model.count_batches(batches, places, lambda done: stages.count(done, n_rows))
+    for line in counted.notes:
+        note(line)
+    stages.begin(VECTORS, "vectors")
+    texts = TextStream(lambda: (text for some, _ in StreamBatches(stream, kept) for text in some))
+    embeddings = model.load_embeddings(texts, documents=counted.documents, progress=stages.count, note=note)
+    if embeddings and model.blocks == "all":
+        warn_of_slow_blocks(len(counted.labels), len(counted.labels.classes), embeddings[0].dimensions)
+    measured = _measure(model, counted, batches.file_rows(), embeddings, folds, stages, note) if folds else ({}, None)
+    tell = begin_fit(stages, "all documents")
+    weights = np.ones(len(counted.documents))
+    model.fit_counted(counted.documents, counted.labels, weights, embeddings, tell)
+    model.check_limits()
+    _describe(model, stream, counted, *measured)
+    _tell_sample(model, note)
+    return measured[0]
+
+
+class StreamBatches(Iterable[Batch]):
+    """The texts and labels of a stream, as often as needed; of some classes only."""
+
+    def __init__(self, stream: LabelledStream, kept: frozenset[Any] | None) -> None:
+        self.stream, self.kept = stream, kept
+        self._rows: list[NDArray[np.int32]] = []
+
+    def file_rows(self) -> NDArray[np.int32] | None:
+        """Return the row of each document in its file, from 1; None if the files were read elsewhere."""
+        return np.concatenate(self._rows) if self._rows else None
+
+    @property
+    def classes(self) -> list[Any]:
+        """All labels."""
+        return self.stream.classes
+
+    def parts(self) -> Iterator[Part]:
+        """Yield parts that workers of a cluster can read."""
+        return self.stream.parts(self.kept)
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._rows = []
+        for piece in self.stream:
+            texts, labels, rows = piece.texts, piece.labels, piece.rows
+            if self.kept is not None:
+                used = [number for number, label in enumerate(labels) if label in self.kept]
+                texts, labels = [texts[number] for number in used], [labels[number] for number in used]
+                rows = rows[used]
+            self._rows.append(rows.astype(np.int32))
+            yield texts, labels
+
+
+def _large_classes(stream: LabelledStream, min_class_size: int, note: Note) -> frozenset[Any] | None:
+    """Return the classes with enough documents; None if all have."""
+    sizes = stream.class_sizes
+    small = [label for label, size in sizes.items() if size < min_class_size]
+    check_classes(label_array([label for label in sizes if label not in set(small)]))
+    if not small:
+        return None
+    if stream.several:
+        raise DataError(
+            f"found --min-class-size {min_class_size} with several labels per text, and more texts than fit into "
+            "memory; expected one of both: leave it out, or give more with --max-memory"
+        )
+    note(
+        f"{len(small)} of {len(sizes)} classes have fewer than {min_class_size} documents, "
+        f"{sum(sizes[label] for label in small):,} in all, and are left out"
+    )
+    return frozenset(sizes) - frozenset(small)
+
+
+# measuring -----------------------------------------------------------------------------------------------------------
+
+
+def _measure(
+    model: TfcrClassifier,
+    counted: CountedTexts,
+    file_rows: NDArray[np.int32] | None,
+    embeddings: Sequence[Embeddings],
+    folds: int,
+    stages: Stages,
+    note: Note,
+) -> tuple[dict[str, float], Any]:
+    """Cross-validate on a sample, and return the scores, and the figures that the model keeps."""
+    documents, labels = counted.documents, counted.labels
+    targets = make_targets(labels, labels.classes, np.ones(len(labels)), None)
+    entries = int(documents.only_words().document_frequencies().sum())
+    size = sample_size(len(documents), entries)
+    rows = draw_sample(Examples(documents, targets), size).rows if len(labels) > size else np.arange(len(labels))
+    some = _listed(labels[rows])
+    part = Prepared(documents.rows(rows), some, embeddings, None)
+    n_folds = min(folds, _smallest(some))
+    measured = for_part(model, some, some).set_params(precision=None)
+    if n_folds < 2:
+        note("a class has one document only: the model is not cross-validated; give more, or --min-class-size 2")
+        return {}, None
+    result = cross_validate_prepared(measured, part, None, folds=n_folds, stages=stages)
+    if len(rows) < len(labels):
+        note(
+            f"cross-validated on a sample of {len(rows):,} of {len(labels):,} documents: the model, trained on all, is "
+            "likely to be better"
+        )
+    for line in compare_with_majority(result, balanced=model.class_weight == "balanced"):
+        note(line)
+    numbers = rows + 1 if file_rows is None else file_rows[rows]
+    return named_scores(result, n_folds), Figures.of(result, numbers.tolist(), None).as_json()
+
+
+def _listed(labels: NumberedLabels | LabelSets) -> Any:
+    """Return labels of a sample as arrays of labels, as other corpora have them."""
+    return labels.classes[labels.numbers] if isinstance(labels, NumberedLabels) else labels
+
+
+def _smallest(labels: GivenLabels) -> int:
+    if isinstance(labels, LabelSets):
+        return len(labels)
+    return int(np.unique(np.asarray(labels), return_counts=True)[1].min())
+
+
+def _describe(
+    model: TfcrClassifier, stream: LabelledStream, counted: CountedTexts, scores: dict[str, float], figures: Any
+) -> None:
+    """Add what is known of the data to the model."""
+    columns: dict[str, Any] = {"columns": list(stream.columns), "label_column": stream.label_column}
+    columns |= {"label_separator": stream.label_separator} if stream.several else {}
+    training = {**model.training_, "data": Path(stream.name).name, **columns}
+    model.model_ = replace(
+        model.model_,
+        training=training,
+        scores=scores,
+        figures=figures,
+        seen=counted.seen,
+        documents=counted.kept,
+    )
+
+
+def _tell_sample(model: TfcrClassifier, note: Note) -> None:
+    sample = model.training_.get("sample")
+    if sample is not None:
+        note(
+            f"strengths were picked on a sample of {sample:,} documents; {model.training_['held_out']:,} were held out "
+            "of the fit to learn the weight of each part, and the probabilities"
+        )
+
+
+def _expected(stream: LabelledStream, folds: int) -> list[tuple[str, float]]:
+    """Return the stages with rough seconds: by bytes, until more is known."""
+    gigabytes = stream.bytes / 1e9
+    fits = [(FIT, 30.0)] * folds
+    return [(COUNTING, 40 * gigabytes), (VECTORS, 1.0), *fits, (FIT, 200 * gigabytes), (SAVING, 1.0)]
