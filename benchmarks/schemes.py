@@ -39,7 +39,8 @@ from tfcr.experiment.results.statistics import corrected_resampled_t, holm
 from tfcr.features.parts import PARTS, Part, vector_blocks
 from tfcr.schemes import Scheme, Weights
 from tfcr.text.class_counts import Labels
-from tfcr.text.documents import CountedDocuments, count_terms
+from tfcr.text.documents import count_terms
+from tfcr.text.shards import Documents
 
 Floats = NDArray[np.float64]
 
@@ -225,7 +226,7 @@ BEST = (
 def second_part(scheme: str | Scheme) -> Part:
     """Return the part `vectors` with a scheme of its own."""
 
-    def blocks(documents: CountedDocuments, counts: Callable[[], ClassCounts], given: Any) -> Any:
+    def blocks(documents: Documents, counts: Callable[[], ClassCounts], given: Any) -> Any:
         return vector_blocks(documents, counts, replace(given, scheme=scheme))
 
     return Part(blocks, (1.0,))
