@@ -44,6 +44,8 @@ class Server(ThreadingHTTPServer):
         self.pause = 0.0  # seconds between chunks
         self.step = 1 << 16  # bytes of a chunk
         self.silence = 0.0  # seconds before the first chunk
+        self.may_send = threading.Event()  # what the first chunk waits for
+        self.may_send.set()
         self.keeps_promises = True  # whether If-Range is heeded
         self.modified: str | None = None
         self.before = b""  # raw bytes sent before each answer
@@ -99,6 +101,7 @@ class Handler(BaseHTTPRequestHandler):
         end = server.cuts.pop(0) if server.cuts else len(body)
         step = server.step
         time.sleep(server.silence)
+        server.may_send.wait(60)
         for first in range(0, min(end, len(body)), step):
             self.wfile.write(body[first : min(first + step, end)])
             self.wfile.flush()

@@ -134,9 +134,14 @@ def test_vectors_are_fetched_from_a_gz(server: Server, tmp_path: Path, monkeypat
 def test_vectors_are_fetched_once_by_two(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Embeddings.from_arrays(["good", "film"], [[1, 2], [3, 4]]).save(tmp_path / "v.bin")
     serve_vectors(server, monkeypatch, gzip.compress((tmp_path / "v.bin").read_bytes()), ".bin.gz", "gw2v")
-    server.pause = 0.3
+    server.may_send.clear()
     told: list[str] = []
-    both = [threading.Thread(target=fetch_pretrained, args=("gw2v",), kwargs={"tell": told.append}) for _ in range(2)]
+
+    def tell(text: str) -> None:
+        told.append(text)
+        server.may_send.set()  # nothing comes before one of the two waits for the other
+
+    both = [threading.Thread(target=fetch_pretrained, args=("gw2v",), kwargs={"tell": tell}) for _ in range(2)]
     for thread in both:
         thread.start()
     for thread in both:

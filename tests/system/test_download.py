@@ -284,13 +284,16 @@ def test_a_killed_download_goes_on(server: Server, tmp_path: Path) -> None:
 
 
 def test_two_at_once_download_it_once(server: Server, tmp_path: Path) -> None:
-    server.pause = 0.02
-    both = [start(server, tmp_path), start(server, tmp_path)]
-    for process in both:
-        go(process)
-    outputs = [process.communicate(timeout=60)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    assert sorted(outputs) == ["", "another process is downloading data.bin; waiting for it\n"]
+    server.may_send.clear()
+    first, second = start(server, tmp_path), start(server, tmp_path)
+    go(first)
+    wait_for(lambda: server.asked)
+    go(second)
+    assert second.stdout is not None
+    assert second.stdout.readline() == "another process is downloading data.bin; waiting for it\n"
+    server.may_send.set()
+    assert [process.communicate(timeout=60)[0] for process in (first, second)] == ["", ""]
+    assert [process.returncode for process in (first, second)] == [0, 0]
     assert len(server.asked) == 1
     assert (tmp_path / "data.bin").read_bytes() == CONTENT
 
