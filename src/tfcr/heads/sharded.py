@@ -158,7 +158,8 @@ class ShardedSums:
         self.scores: Kept | None = None
         self.score_step: Kept | None = None
         self.outputs = np.arange(layout.shape[1])
-        self.prepared = documents.transform(_prepared, layout) if layout.through_terms else None
+        has_room = len(documents) * layout.bytes_prepared <= documents.places.room()
+        self.prepared = documents.transform(_prepared, layout) if has_room else None
         self.diagonal: Matrix | None = None
 
     def begin(self, coefficients: Matrix) -> None:

@@ -12,6 +12,8 @@ So what is written once runs in memory, on files larger than memory, and on a cl
 
 import errno
 import itertools
+import math
+import shutil
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,6 +26,9 @@ from typing import Any
 from tfcr.system.array_codec import Arrays
 from tfcr.system.files import scratch_folder
 from tfcr.system.hardware import n_threads, one_blas_thread
+
+DISK_SHARE = 0.5
+"""The fraction of the free disk that may be filled with what could be computed again."""
 
 Work = Callable[..., Any]
 """A function of pieces and other arguments; at the top level of a module, so that other processes can call it."""
@@ -71,6 +76,10 @@ class Places(ABC):
     @abstractmethod
     def drop(self, *kept: Kept) -> None:
         """Forget pieces."""
+
+    def room(self) -> float:
+        """Return how many bytes may be kept of what could be computed again; none if nobody knows."""
+        return 0.0
 
 
 class LocalPlaces(Places):
@@ -122,6 +131,10 @@ class MemoryPlaces(LocalPlaces):
         for one in kept:
             if isinstance(one, KeptInMemory):
                 one.pieces.clear()
+
+    def room(self) -> float:
+        """Return that there is room for all: data is small."""
+        return math.inf
 
     def get(self, kept: Kept, number: int) -> Arrays:
         """Return a piece."""
@@ -185,6 +198,10 @@ class DiskPlaces(LocalPlaces):
                 for file in one.files:
                     file.unlink(missing_ok=True)
                 one.files.clear()
+
+    def room(self) -> float:
+        """Return a part of what the disk has left."""
+        return DISK_SHARE * shutil.disk_usage(self.folder).free
 
     def _run(self, work: Work, arguments: Sequence[Any]) -> Iterator[Any]:
         def call(number: int) -> Any:
