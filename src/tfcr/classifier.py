@@ -325,7 +325,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """
         before = self._trained()
         texts, whole = self.with_documents(X, y, sample_weight)
-        with opened_documents(whole, memory_limit(self.max_memory)) as documents:
+        with opened_documents(whole, memory_limit(self.max_memory), all_blocks=self.has_all_blocks) as documents:
             embeddings = self.load_embeddings([], documents=documents)
             self.fit_counted(documents, whole.labels, whole.sample_weight(), embeddings)
         self.check_limits()
@@ -436,6 +436,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             max_memory=memory_limit(self.max_memory),
             progress=progress,
             keep_documents=self.keep_documents,
+            all_blocks=self.has_all_blocks,
         )
 
     def fit_counted(
@@ -520,6 +521,16 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def uses_vectors(self) -> bool:
         """Whether one of the parts needs embeddings."""
         return any(part.needs_vectors for part in self._part_rows())
+
+    @property
+    def memory_per_byte(self) -> float:
+        """About how many bytes training takes for each byte of text, if all of it is in memory."""
+        return max(part.memory for part in self._part_rows())
+
+    @property
+    def has_all_blocks(self) -> bool:
+        """Whether the output of each class sees the blocks of all classes."""
+        return self.blocks == "all" and any(part.supervised for part in self._part_rows())
 
     @property
     def uses_bigrams(self) -> bool:

@@ -14,7 +14,7 @@ from tfcr.text import shards
 from tfcr.text.class_counts import ClassCounts
 from tfcr.text.documents import count_terms
 from tfcr.text.label_sets import find_label_sets
-from tfcr.text.shards import ShardedDocuments, count_shard, in_memory, unite
+from tfcr.text.shards import ShardedDocuments, TermRoom, count_shard, in_memory, unite
 
 TEXTS = [
     "so good, so good",
@@ -119,7 +119,7 @@ def test_rare_terms_are_left_out_where_there_is_no_room(most: int, least: int) -
     for sizes in ((7,), (3, 4)):
         places, bounds = MemoryPlaces(), np.cumsum([0, *sizes])
         kept = places.keep(count_shard(TEXTS[start:end], "symbols", bigrams=True) for start, end in pairwise(bounds))
-        united = unite(places, kept, most_terms=most)
+        united = unite(places, kept, room=TermRoom(bytes=10 * most, each=10))
         assert (united.n_terms, united.least_documents) == (len(whole.vocabulary), least)
         names = [name for name, many in zip(whole.vocabulary.names, frequencies, strict=True) if many >= least]
         assert united.documents.vocabulary.names == names

@@ -79,7 +79,7 @@ def train(
         stream = None if reading.group else reading.stream(data)  # groups need all rows
         n_folds = 0 if no_cv else folds
         notes: tuple[str, ...] = ()
-        if stream is not None and (places is not None or not fits_into_memory(stream, model.max_memory)):
+        if stream is not None and (places is not None or not fits_into_memory(stream, model)):
             for line in stream.notes:
                 note(line)
             scores = train_stream(

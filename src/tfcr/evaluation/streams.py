@@ -40,13 +40,10 @@ from tfcr.text.documents import TextStream
 from tfcr.text.label_sets import GivenLabels, LabelSets, NumberedLabels
 from tfcr.text.labels import label_array
 
-BYTES_IN_MEMORY = 8
-"""About how many bytes training in memory takes for each byte of text."""
 
-
-def fits_into_memory(stream: LabelledStream, max_memory: float | str | None) -> bool:
+def fits_into_memory(stream: LabelledStream, model: TfcrClassifier) -> bool:
     """Return whether to hold all texts in memory: if training on them takes no more than `max_memory`."""
-    return stream.bytes * BYTES_IN_MEMORY <= memory_limit(max_memory)
+    return stream.bytes * model.memory_per_byte <= memory_limit(model.max_memory)
 
 
 def train_stream(

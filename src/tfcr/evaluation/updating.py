@@ -97,7 +97,7 @@ def update_and_measure(
     texts, whole = model.with_documents(corpus.texts, corpus.labels)
     score = _score_before(before, corpus)
     scores: dict[str, float] = {}
-    with opened_documents(whole, memory_limit(model.max_memory)) as documents:
+    with opened_documents(whole, memory_limit(model.max_memory), all_blocks=model.has_all_blocks) as documents:
         embeddings = model.load_embeddings([], documents=documents, note=note)
         if folds:
             every = documents.rows(np.arange(len(documents)))

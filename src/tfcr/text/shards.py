@@ -383,19 +383,37 @@ class United:
     least_documents: int
 
 
-def unite(places: Places, shards: Kept, *, most_terms: int | None = None) -> United:
+@dataclass(frozen=True)
+class TermRoom:
+    """Memory for terms: a term takes `each` bytes, and `by_document` for each of its first `documents` documents.
+
+    >>> TermRoom(bytes=1000, each=100, by_document=10, documents=3).of(np.array([1, 2, 50]))
+    array([110, 120, 130])
+    """
+
+    bytes: int
+    each: int
+    by_document: int = 0
+    documents: int = 0
+
+    def of(self, frequencies: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what terms take that so many documents hold."""
+        return self.each + self.by_document * np.minimum(frequencies, self.documents)
+
+
+def unite(places: Places, shards: Kept, *, room: TermRoom | None = None) -> United:
     """Return the documents of shards over the union of their words, and the bigrams that two documents hold.
 
-    Where there are more terms than `most_terms`, those that the fewest documents hold are left out: terms in fewer than
+    Where terms take more than their room, those that the fewest documents hold are left out: terms in fewer than
     m documents, with the least m that leaves few enough. That depends on the documents only, not on their shards.
     """
     words, places_of, frequencies = _united_words(places, shards)
     of_shards = list(places.map(_lengths_of, shards))
     lengths = np.concatenate([np.zeros(0, np.int32), *of_shards])
     bounds = np.cumsum([0, *map(len, of_shards)])
-    keys, of_bigrams = _common_keys(places, shards, places_of, len(words), most_terms)
+    keys, of_bigrams = _common_keys(places, shards, places_of, len(words))
     n_terms = len(words) + len(keys)
-    least = _least_documents([frequencies, of_bigrams], most_terms)
+    least = _least_documents(np.concatenate([frequencies, of_bigrams]), room)
     kept_words, kept_keys = frequencies >= least, of_bigrams >= least
     kept_keys &= kept_words[keys // max(1, len(words))] & kept_words[keys % max(1, len(words))]
     new_numbers = np.where(kept_words, np.cumsum(kept_words) - 1, -1)
@@ -436,12 +454,14 @@ def _lengths_of(shard: Arrays) -> NDArray[np.int32]:
     return shard["lengths"]
 
 
-def _least_documents(frequencies: Sequence[NDArray[np.int64]], most_terms: int | None) -> int:
-    """Return the least m such that at most `most_terms` terms are in m documents or more."""
-    together = np.concatenate(frequencies)
-    if most_terms is None or len(together) <= most_terms:
+def _least_documents(frequencies: NDArray[np.int64], room: TermRoom | None) -> int:
+    """Return the least m such that there is room for all terms in m documents or more."""
+    if room is None or room.of(frequencies).sum() <= room.bytes:
         return 1
-    return int(np.partition(together, len(together) - most_terms - 1)[len(together) - most_terms - 1]) + 1
+    numbers, n_terms = np.unique(frequencies, return_counts=True)
+    together = np.cumsum((n_terms * room.of(numbers))[::-1])[::-1]  # what terms in so many documents or more take
+    fitting = numbers[together <= room.bytes]
+    return int(fitting[0]) if len(fitting) else int(numbers[-1]) + 1
 
 
 def _keys_between(
@@ -466,7 +486,7 @@ def _bigrams_by_word(shard: Arrays, places: NDArray[np.int32]) -> tuple[NDArray[
 
 
 def _common_keys(
-    places: Places, shards: Kept, places_of: Sequence[NDArray[np.int32]], n_words: int, most_terms: int | None
+    places: Places, shards: Kept, places_of: Sequence[NDArray[np.int32]], n_words: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the bigrams that two documents hold, as ascending keys, and how many documents hold each.
 
