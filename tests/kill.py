@@ -82,6 +82,10 @@ class Job:
         Whether a killed run leaves a part of the new content, which is then resumed, instead of the old one.
     derived
         Whether it writes only what can be made again: then the content is the same before and after.
+    program
+        What Python runs.
+    resumes
+        Returns whether a killed run has left something that the next one must resume, and say so.
     """
 
     command: tuple[str, ...]
@@ -90,15 +94,21 @@ class Job:
     before: Callable[[Path], None] = lambda folder: None
     grows: bool = False
     derived: bool = False
+    program: tuple[str, ...] = ("-m", "tfcr")
+    resumes: Callable[[Path], bool] = lambda folder: False
 
 
 @dataclass
 class Report:
-    """How often a job was killed, how many of these kills came before its end, and what went wrong."""
+    """How often a job was killed, how many of these kills came before its end, and what went wrong.
+
+    `ordinary` are the runs that were not killed, `resumed` those of them that said that they resume.
+    """
 
     kills: int = 0
     in_time: int = 0
     ordinary: int = 0
+    resumed: int = 0
     problems: list[str] = field(default_factory=list)
 
 
@@ -114,8 +124,10 @@ def _predictions(folder: Path) -> object:
     )
 
 
-def _run_here(folder: Path, *arguments: str) -> None:
-    subprocess.run(_line(arguments), cwd=folder, env=_environment(folder), check=True, capture_output=True)
+def _run_here(folder: Path, *arguments: str, program: tuple[str, ...] = ("-m", "tfcr")) -> None:
+    subprocess.run(
+        [sys.executable, *program, *arguments], cwd=folder, env=_environment(folder), check=True, capture_output=True
+    )
 
 
 def _train_old(folder: Path) -> None:
@@ -139,6 +151,11 @@ def _documents(folder: Path) -> object:
     """Return how a model predicts, and how many documents it keeps."""
     kept = TrainedModel.load(folder / "model").kept_documents()
     return _predictions(folder), None if kept is None else len(kept)
+
+
+def _has_checkpoints(folder: Path) -> bool:
+    """Return whether training was killed after its first shard was counted, and before its model was saved."""
+    return any((folder / ".model.training").glob("*.safetensors"))
 
 
 def _train_and_predict_once(folder: Path) -> None:
@@ -238,6 +255,8 @@ def _drop_vector_cache(folder: Path) -> None:
 
 _EXPERIMENT = ("--datasets", "small=data.csv", "--embeddings", "file=vectors.vec", "--folds", "3/5", "--processes", "2")
 
+_IN_SHARDS = ("--parts", "bigrams,plain", "--embeddings", "vectors.vec", "--max-memory", "200KB")
+
 JOBS: dict[str, Job] = {
     "train": Job(
         ("train", "data.csv", "-o", "model", "--no-cv", "--embeddings", "vectors.vec"),
@@ -246,10 +265,12 @@ JOBS: dict[str, Job] = {
         _put_old_model,
     ),
     "train in shards": Job(
-        ("train", "data.csv", "-o", "model", "--no-cv", "--preset", "fast", "--max-memory", "10KB"),
+        ("train", "data.csv", "-o", "model", "--cv", "2", *_IN_SHARDS),
         _predictions,
         _train_old,
         _put_old_model,
+        program=(str(Path(__file__).with_name("in_small_shards.py")),),
+        resumes=_has_checkpoints,
     ),
     "update": Job(("update", "old-model", "data.csv", "-o", "model"), _documents, _train_to_update, _put_old_model),
     "update, weights kept": Job(
@@ -316,8 +337,8 @@ def _write_corpus(path: Path, n_documents: int) -> None:
     path.write_text("text,label\n" + "\n".join(rows) + "\n", "utf-8")
 
 
-def _line(arguments: tuple[str, ...]) -> list[str]:
-    return [sys.executable, "-m", "tfcr", *arguments]
+def _line(job: Job) -> list[str]:
+    return [sys.executable, *job.program, *job.command]
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -363,10 +384,10 @@ def prepare(job: Job, folder: Path) -> Place:
     job.before(folder)
     place = Place(folder)
     place.old = job.content(folder)
-    _run_here(folder, *job.command)
+    _run_here(folder, *job.command, program=job.program)
     job.before(folder)
     began = time.monotonic()
-    _run_here(folder, *job.command)
+    _run_here(folder, *job.command, program=job.program)
     place.seconds = time.monotonic() - began
     place.names, place.new = _names(folder), job.content(folder)
     assert job.derived or place.new != place.old, "the old and the new output are the same: no loss would be seen"
@@ -379,7 +400,7 @@ def kill_once(job: Job, place: Place, draw: random.Random) -> bool:
     moment = draw.uniform(0.1, 1.1) * place.seconds
     began = time.monotonic()
     process = subprocess.Popen(
-        _line(job.command),
+        _line(job),
         cwd=place.folder,
         env=_environment(place.folder),
         stdout=subprocess.DEVNULL,
@@ -420,10 +441,14 @@ def check_killed(job: Job, place: Place, before: object) -> object:
     return found
 
 
-def check_ordinary(job: Job, place: Place) -> None:
-    """Run the command to its end; raise LostError if the result differs, or any other file is there."""
+def check_ordinary(job: Job, place: Place) -> bool:
+    """Run the command to its end, and return whether it resumed what was left by killed ones.
+
+    Raises LostError if the result differs, or any other file is there, or it should have resumed.
+    """
+    must_resume = job.resumes(place.folder)
     finished = subprocess.run(
-        _line(job.command),
+        _line(job),
         cwd=place.folder,
         env=_environment(place.folder),
         capture_output=True,
@@ -438,6 +463,9 @@ def check_ordinary(job: Job, place: Place) -> None:
     left, lost = _names(place.folder) - place.names, place.names - _names(place.folder)
     if left or lost:
         raise LostError(f"left behind: {sorted(left)}; lost: {sorted(lost)}")
+    if must_resume != ("resuming training" in finished.stderr):
+        raise LostError(f"the next run {'starts over' if must_resume else 'resumes from nothing'}: {finished.stderr}")
+    return must_resume
 
 
 def kill_job(name: str, kills: int, seed: str, folder: Path) -> Report:
@@ -453,7 +481,7 @@ def kill_job(name: str, kills: int, seed: str, folder: Path) -> Report:
                 report.in_time += kill_once(job, place, draw)
                 before = check_killed(job, place, before)
             report.ordinary += 1
-            check_ordinary(job, place)
+            report.resumed += check_ordinary(job, place)
         except (LostError, subprocess.TimeoutExpired) as error:
             report.problems.append(f"kill {report.kills}: {error}")
             _clear(place)
@@ -478,9 +506,10 @@ def main() -> int:
         reports = dict(
             zip(names, pool.map(lambda name, place: kill_job(name, kills, seed, place), names, places), strict=True)
         )
-    print(f"{'command':24} {'kills':>6} {'in time':>8} {'ordinary runs':>14} {'problems':>9}")
+    print(f"{'command':24} {'kills':>6} {'in time':>8} {'ordinary runs':>14} {'resumed':>8} {'problems':>9}")
     for name, report in reports.items():
-        print(f"{name:24} {report.kills:6} {report.in_time:8} {report.ordinary:14} {len(report.problems):9}")
+        figures = f"{report.kills:6} {report.in_time:8} {report.ordinary:14} {report.resumed:8}"
+        print(f"{name:24} {figures} {len(report.problems):9}")
     for name, report in reports.items():
         for problem in report.problems:
             print(f"{name}: {problem}")

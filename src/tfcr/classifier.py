@@ -37,6 +37,8 @@ from tfcr.heads.precision import (
 from tfcr.heads.stacking import PartToFit, Stacked
 from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
+from tfcr.system.array_codec import read_strings, write_strings
+from tfcr.system.checkpoints import NO_CHECKPOINTS, Checkpoints
 from tfcr.system.hardware import check_fits, memory_limit
 from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag, number
 from tfcr.system.places import Places, local_places
@@ -45,7 +47,7 @@ from tfcr.system.versions import recorded_versions
 from tfcr.text.class_counts import ClassCounts, Labels, check_sample_weight, check_targets
 from tfcr.text.documents import CountedDocuments, TextStream, check_texts, count_terms
 from tfcr.text.label_sets import ONE, AnyLabels, GivenLabels, LabelSets, classes_of
-from tfcr.text.shards import Documents
+from tfcr.text.shards import Documents, ShardedDocuments
 from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.trained.collapse import collapse
 from tfcr.trained.explain import Explanation
@@ -498,14 +500,17 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     ) -> list[Embeddings]:
         """Return the vectors to train with; ``"w2v"`` is trained on these texts.
 
-        ``"auto"`` chooses by the counts of the texts, `documents`, and names its choice in a `note`.
+        ``"auto"`` chooses by the counts of the texts, `documents`, and names its choice in a `note`. Word2vec that was
+        trained before training was stopped is not trained again, if the documents lie where checkpoints are kept.
         """
         if self.embeddings is None or not self.uses_vectors:
             return []
+        kept = documents.places.checkpoints if isinstance(documents, ShardedDocuments) else NO_CHECKPOINTS
+        trained = _trained_before(kept)
         if self.keep_documents and self.embeddings == AUTO:
             chosen = choose_embeddings(self.count(texts) if documents is None else documents)
             _refuse_in_domain(chosen.sources)
-        return resolve_tables(
+        tables = resolve_tables(
             self.embeddings,
             texts,
             lambda: self.count(texts) if documents is None else documents,
@@ -515,7 +520,12 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
             progress=progress,
             note=note,
+            trained=trained,
         )
+        for table in tables:
+            if table.name == IN_DOMAIN and trained is None:
+                kept.write(IN_DOMAIN, {**write_strings("words", table.words), "vectors": table.vectors})
+        return tables
 
     @property
     def uses_vectors(self) -> bool:
@@ -829,6 +839,14 @@ def _as_sequence(embeddings: Embeddings | Sequence[Embeddings] | None) -> Sequen
     if embeddings is None:
         return ()
     return (embeddings,) if isinstance(embeddings, Embeddings) else embeddings
+
+
+def _trained_before(kept: Checkpoints) -> Embeddings | None:
+    """Return word2vec that an earlier run has trained; None if there is none."""
+    known = kept.read(IN_DOMAIN)
+    if known is None:
+        return None
+    return Embeddings.from_arrays(read_strings(known, "words"), known["vectors"], name=IN_DOMAIN)
 
 
 def _refuse_in_domain(sources: Sequence[object]) -> None:

@@ -1,5 +1,6 @@
 """Labelled texts that come batch by batch, counted into shards: what training on more texts than memory begins with."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,16 +12,22 @@ from numpy.typing import NDArray
 from tfcr.errors import InputError
 from tfcr.features.checks import check_classes
 from tfcr.heads.large import SAMPLE_DOCUMENTS
-from tfcr.system.array_codec import Arrays
-from tfcr.system.places import Places, local_places
+from tfcr.system.array_codec import Arrays, read_strings, write_strings
+from tfcr.system.checkpoints import BYTES
+from tfcr.system.files import scratch_folder
+from tfcr.system.places import Kept, Places, local_places
 from tfcr.text.documents import check_texts
 from tfcr.text.label_numbers import LabelNumbers
 from tfcr.text.label_sets import AnyLabels, LabelSets, NumberedLabels, classes_of
+from tfcr.text.labels import label_array
 from tfcr.text.shards import SHARD_CHARACTERS, SHARD_DOCUMENTS, ShardedDocuments, TermRoom, count_shard, unite
 from tfcr.text.tokenizers import AnyTokenizer
-from tfcr.trained.kept_documents import KeptDocuments, pack_shard
+from tfcr.text.vocabulary import Vocabulary
+from tfcr.trained.kept_documents import KeptDocuments, map_packed, pack_shard, write_packed
 from tfcr.trained.seen import TrainingTexts, hash_texts
 
+SHARD, PIECE, COUNTED, PACKED = "shard", "piece", "counted", "packed"
+"""Names of checkpoints."""
 BASE_BYTES, DOCUMENT_BYTES = 350_000_000, 32
 """Memory that training in shards takes whatever the data, and for each document; measured on the generated corpus."""
 TERM_BYTES, OUTPUT_BYTES = 600, 125
@@ -102,10 +109,12 @@ def count_batches(
     progress
         Called with the number of documents so far.
     keep_documents
-        Whether shards are also packed, to be kept in a model; in memory.
+        Whether shards are also packed, to be kept in a model; in a temporary file.
     all_blocks
         Whether the output of each class sees the blocks of all classes: terms take more memory then.
     """
+    if (known := _resumed(places, bigrams, keep_documents=keep_documents)) is not None:
+        return known
     numbers, hashes = LabelNumbers(), []
 
     def texts_to_count() -> Iterator[list[str]]:
@@ -118,7 +127,7 @@ def count_batches(
             progress(done)
 
     if places.reads_files and isinstance(batches, InParts):
-        shards = places.make(_count_part, batches.parts(), tokenizer, bigrams, batches.classes)
+        shards = places.make(_count_part, batches.parts(), tokenizer, bigrams, batches.classes, name=SHARD)
         done = 0
         for labels_of_shard, hashes_of_shard in places.map(_labels_of, shards, batches.classes):
             numbers.add(labels_of_shard)
@@ -126,15 +135,14 @@ def count_batches(
             done += len(labels_of_shard)
             progress(done)
     else:
-        shards = places.make(_count_texts, texts_to_count(), tokenizer, bigrams)
+        shards = places.make(_count_texts, texts_to_count(), tokenizer, bigrams, name=SHARD)
     if not hashes:
         raise InputError("found no documents; expected documents of at least two classes")
     labels = numbers.labels()
     check_classes(classes_of(labels))
-    packed = tuple(places.map(pack_shard, shards)) if keep_documents else ()
+    packed = _pack(places, shards) if keep_documents else None
     room = room_for_terms(max_memory, len(labels), len(labels.classes), all_blocks=all_blocks)
     united = unite(places, shards, room=room)
-    places.drop(shards)
     notes: tuple[str, ...] = ()
     if united.least_documents > 1:
         kept = len(united.documents.vocabulary)
@@ -142,8 +150,11 @@ def count_batches(
             f"found {united.n_terms:,} terms, more than there is room for in max_memory; those in fewer than "
             f"{united.least_documents} documents are left out: {kept:,} are kept",
         )
-    kept_documents = KeptDocuments(packed, labels, None, bigrams) if keep_documents else None
-    return CountedTexts(united.documents, labels, TrainingTexts.of_hashes(hashes), notes, kept_documents)
+    kept_documents = None if packed is None else KeptDocuments(packed, labels, None, bigrams)
+    counted = CountedTexts(united.documents, labels, TrainingTexts.of_hashes(hashes), notes, kept_documents)
+    _preserve(counted)
+    places.drop(shards)
+    return counted
 
 
 def _count_texts(texts: list[str], tokenizer: str | AnyTokenizer, bigrams: bool) -> Arrays:
@@ -209,6 +220,76 @@ def shard_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
                 texts, labels, characters = [], [], 0
     if texts:
         yield texts, labels
+
+
+# resuming ------------------------------------------------------------------------------------------------------------
+
+
+def _preserve(counted: CountedTexts) -> None:
+    """Let a later run find counted texts, so that it need not read them again."""
+    documents, labels = counted.documents, counted.labels
+    places = documents.places
+    if not places.preserve(documents.pieces, PIECE):
+        return
+    of_labels: Arrays
+    if isinstance(labels, LabelSets):
+        members, numbers = np.nonzero(labels.members)
+        of_labels = {"labels": numbers, "label.sizes": np.bincount(members, minlength=len(labels))}
+    else:
+        of_labels = {"labels": labels.numbers}
+    said = json.dumps({"classes": labels.classes.tolist(), "notes": counted.notes}).encode()
+    places.checkpoints.write(
+        COUNTED,
+        {
+            **write_strings("words", documents.vocabulary.words),
+            "bigrams": np.ascontiguousarray(documents.vocabulary.bigrams),
+            "bounds": documents.bounds,
+            "lengths": documents.lengths,
+            **of_labels,
+            **counted.seen.write(),
+            "said": np.frombuffer(said, np.uint8),
+        },
+    )
+
+
+def _resumed(places: Places, bigrams: bool, *, keep_documents: bool) -> CountedTexts | None:
+    """Return the texts that an earlier run has counted; None if it has not counted all."""
+    known, pieces = places.checkpoints.read(COUNTED), places.preserved(PIECE)
+    packed = _packed_before(places) if keep_documents else None
+    if known is None or pieces is None or (keep_documents and packed is None):
+        return None
+    said = json.loads(known["said"].tobytes())
+    classes, numbers = label_array(said["classes"]), known["labels"]
+    labels: NumberedLabels | LabelSets = NumberedLabels(classes, numbers)
+    if "label.sizes" in known:
+        members = np.zeros((len(known["label.sizes"]), len(classes)), np.bool_)
+        members[np.repeat(np.arange(len(members)), known["label.sizes"]), numbers] = True
+        labels = LabelSets(classes, members)
+    vocabulary = Vocabulary(read_strings(known, "words"), known["bigrams"])
+    return CountedTexts(
+        ShardedDocuments(places, pieces, vocabulary, known["bounds"], known["lengths"]),
+        labels,
+        TrainingTexts(known["hashes"], int(known["distinct"][0])),
+        tuple(said["notes"]),
+        None if packed is None else KeptDocuments(packed, labels, None, bigrams),
+    )
+
+
+def _pack(places: Places, shards: Kept) -> tuple[Arrays, ...]:
+    """Return shards packed, as views of a file: a temporary one, or one that a later run finds."""
+    folder, packed = places.checkpoints.folder, places.map(pack_shard, shards)
+    if folder is None:
+        with scratch_folder() as scratch:
+            return map_packed(scratch / PACKED, write_packed(scratch / PACKED, packed))
+    path = folder / f"{PACKED}{BYTES}"
+    sizes = write_packed(path, packed)
+    places.checkpoints.write(PACKED, {"sizes": sizes})
+    return map_packed(path, sizes)
+
+
+def _packed_before(places: Places) -> tuple[Arrays, ...] | None:
+    known, folder = places.checkpoints.read(PACKED), places.checkpoints.folder
+    return None if known is None or folder is None else map_packed(folder / f"{PACKED}{BYTES}", known["sizes"])
 
 
 # documents that a model keeps ----------------------------------------------------------------------------------------

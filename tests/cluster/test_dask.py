@@ -159,7 +159,7 @@ class DeadlyPlaces(DaskPlaces):
         os.kill(pid, signal.SIGKILL)
         self.killed.append(pid)
 
-    def make(self, work: Any, items: Any, *arguments: Any) -> Any:
+    def make(self, work: Any, items: Any, *arguments: Any, name: str = "") -> Any:
         def deadly() -> Iterator[Any]:
             for number, item in enumerate(items):
                 if number == self.made:

@@ -1,6 +1,7 @@
 """``tfcr train``."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,7 +64,8 @@ def train(
     tfcr train tickets.csv --text subject --text body --label queue -o model
     """
     from tfcr.evaluation import SAVING, train_and_measure
-    from tfcr.evaluation.streams import fits_into_memory, train_stream
+    from tfcr.evaluation.streams import fits_into_memory, resumable_places, train_stream
+    from tfcr.system.checkpoints import remove_checkpoints
     from tfcr.trained.format import check_writable
 
     check_writable(output)
@@ -74,14 +76,19 @@ def train(
     if_stopped(f"no model was saved to {output}; to start over, type the same command again")
     if dask is not None:
         refuse_given(context, ("group",), f"along with --dask {dask}, but it needs all rows on one machine")
-    with dask_places(dask) as places, progress_bar() as stages:
+    with dask_places(dask) as cluster, progress_bar() as stages, ExitStack() as until_saved:
         stages.begin("reading")
         stream = None if reading.group else reading.stream(data)  # groups need all rows
         n_folds = 0 if no_cv else folds
         notes: tuple[str, ...] = ()
-        if stream is not None and (places is not None or not fits_into_memory(stream, model)):
+        if stream is not None and (cluster is not None or not fits_into_memory(stream, model)):
             for line in stream.notes:
                 note(line)
+            choices = {"folds": n_folds, "min_class_size": min_class_size}
+            places = until_saved.enter_context(
+                resumable_places(output, model, stream, note=note, cluster=cluster, **choices)
+            )
+            if_stopped(f"no model was saved to {output}; to resume, type the same command again")
             scores = train_stream(
                 model,
                 stream,
@@ -98,6 +105,8 @@ def train(
             )
         stages.begin(SAVING)
         model.save(output, scores=scores, hashes=not no_text_hashes)
+        until_saved.close()
+        remove_checkpoints(output)
         if_stopped(f"the model is saved in {output}")
     for line in notes:
         note(line)

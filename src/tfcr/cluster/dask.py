@@ -85,7 +85,7 @@ class DaskPlaces(Places):
         """Send pieces to workers, a few at a time; the scheduler holds them too, so that none is lost."""
         return self.make(_same, pieces)
 
-    def make(self, work: Work, items: Iterable[Any], *arguments: Any) -> KeptOnWorkers:
+    def make(self, work: Work, items: Iterable[Any], *arguments: Any, name: str = "") -> KeptOnWorkers:
         """Keep ``work(item, *arguments)`` for each item; these are taken as workers get ready for them."""
         shared = self._packed((work, [OF_PIECE, *arguments]))
         futures: list[Future] = []

@@ -156,6 +156,21 @@ class LabelledStream:
         places = [file.place for file in self._files]
         return corpus_of_files([file.source for file in self._files], self._options, places)
 
+    def made_from(self) -> dict[str, Any] | None:
+        """Return what the texts and labels depend on, as JSON: the same again if nothing has changed.
+
+        None if they are read from standard input, were copied from elsewhere, or are those of a dataset.
+        """
+        if self._held is not None or not all(file.is_in_place for file in self._files):
+            return None
+        beside = [file.label_file for file in self._files if file.label_file is not None]
+        if isinstance(self._options.label_map, str | Path):
+            beside.append(Path(self._options.label_map))
+        fingerprints = [file.fingerprint for file in self._files]
+        fingerprints += [Fingerprint.of(path, str(path)) for path in beside]
+        files = [[str(Path(file).absolute()), *state] for found in fingerprints for file, *state in found.files]
+        return {"files": files, "options": {name: repr(value) for name, value in vars(self._options).items()}}
+
     # what the first pass tells
 
     @cached_property
@@ -285,6 +300,11 @@ class StreamedFile:
     def name(self) -> str:
         """What messages call it."""
         return source_name(self.source)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether it lies where the user says, so that others can read it, and later runs find it there."""
+        return Path(self.source) == self.place
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

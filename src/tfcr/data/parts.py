@@ -15,7 +15,6 @@ Then a part needs no more than its stretch of bytes::
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfcr.data.encoding import DataFile, encoding_of
@@ -162,7 +161,7 @@ def _read_here(pieces: "Iterable[LabelledPiece]", kept: frozenset[Any] | None) -
 
 def _is_elsewhere(file: "StreamedFile") -> bool:
     """Return whether the file lies where the user says, so that others can read it: no copy of what was downloaded."""
-    return Path(file.source) == file.place and file.label_file is None
+    return file.is_in_place and file.label_file is None
 
 
 def _cuts(file: "StreamedFile") -> list[int] | None:

@@ -135,6 +135,7 @@ def resolve_tables(
     random_state: Any = None,
     progress: Progress | None = None,
     note: Note | None = None,
+    trained: Embeddings | None = None,
 ) -> list[Embeddings]:
     """Return the vectors that `source` stands for: the first are weighted by class, all are summed plainly.
 
@@ -148,9 +149,13 @@ def resolve_tables(
         Returns the counts of the texts, which ``"auto"`` depends on.
     note
         Called with a line that names what ``"auto"`` chose; without it, a warning says if that is nothing.
+    trained
+        What ``"w2v"`` stands for, if it has been trained already.
     """
 
     def resolve(one: AnyEmbeddings) -> Embeddings:
+        if trained is not None and isinstance(one, str) and one == IN_DOMAIN:
+            return trained
         return resolve_embeddings(
             one,
             texts,

@@ -1,6 +1,8 @@
 """Training on labelled files that do not fit into memory, and measuring it on a sample of them."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.classifier import TfcrClassifier
-from tfcr.counting import Batch, CountedTexts, Part
+from tfcr.counting import COUNTED, SHARD, Batch, CountedTexts, Part
+from tfcr.data.fingerprint import Fingerprint
 from tfcr.data.labelled_stream import LabelledStream
-from tfcr.embeddings import Embeddings
+from tfcr.embeddings import Embeddings, sources_of
 from tfcr.embeddings.automatic import Note
 from tfcr.errors import DataError
 from tfcr.evaluation.figures import Figures
@@ -31,19 +34,108 @@ from tfcr.evaluation.validation import (
 )
 from tfcr.features.checks import check_classes, warn_of_slow_blocks
 from tfcr.heads.base import Examples
-from tfcr.heads.large import draw_sample, sample_size
+from tfcr.heads.large import FITTED, STRENGTH, draw_sample, sample_size
+from tfcr.heads.sharded import START
 from tfcr.heads.targets import make_targets
+from tfcr.system.array_files import array_length
+from tfcr.system.checkpoints import NO_CHECKPOINTS, Checkpoints, checkpoints_beside
 from tfcr.system.hardware import memory_limit
 from tfcr.system.places import Places, local_places
 from tfcr.system.progress import Stages
+from tfcr.system.versions import recorded_versions
 from tfcr.text.documents import TextStream
 from tfcr.text.label_sets import GivenLabels, LabelSets, NumberedLabels
 from tfcr.text.labels import label_array
+
+MEASURED = "measured"
+"""Name of a checkpoint: the scores and figures of the cross-validation."""
 
 
 def fits_into_memory(stream: LabelledStream, model: TfcrClassifier) -> bool:
     """Return whether to hold all texts in memory: if training on them takes no more than `max_memory`."""
     return stream.bytes * model.memory_per_byte <= memory_limit(model.max_memory)
+
+
+@contextmanager
+def resumable_places(
+    output: str | os.PathLike[str],
+    model: TfcrClassifier,
+    stream: LabelledStream,
+    *,
+    note: Note = lambda line: None,
+    cluster: Places | None = None,
+    **choices: Any,
+) -> Iterator[Places]:
+    """Give places for `train_stream` that resume an earlier run of the same training, if it was stopped.
+
+    What is kept lies beside the output, and is deleted at the end of the block: the model must be saved in it.
+
+    Parameters
+    ----------
+    output
+        The folder of the model that is trained.
+    model, stream
+        What is trained on what.
+    note
+        Called with a line that tells what is resumed, or why training starts over.
+    cluster
+        Places to keep shards in; counted again each time. By default, files beside the output.
+    choices
+        What else the result depends on.
+    """
+    data = stream.made_from()
+    if data is None:  # what is read once cannot be told to be the same
+        with nullcontext(cluster) if cluster is not None else local_places() as places:
+            yield places
+        return
+    made_from = {
+        "data": data,
+        "options": {**_settings(model), **{name: repr(value) for name, value in choices.items()}},
+        "vectors": _vector_files(model),
+        "versions": recorded_versions(),
+        "places": "here" if cluster is None else "a cluster",
+    }
+    with checkpoints_beside(output, made_from, note) as checkpoints:
+        if cluster is not None:
+            cluster.checkpoints = checkpoints or NO_CHECKPOINTS
+        with nullcontext(cluster) if cluster is not None else local_places(checkpoints or NO_CHECKPOINTS) as places:
+            if line := _standing(places.checkpoints, stream.n_rows):
+                note(f"resuming training: {line}")
+            yield places
+
+
+def _settings(model: TfcrClassifier) -> dict[str, str]:
+    """Return the parameters of a model as text: different if their values are."""
+    given = {**model.get_params(deep=False), "max_memory": memory_limit(model.max_memory)}
+    return {name: repr(value) for name, value in given.items()}
+
+
+def _vector_files(model: TfcrClassifier) -> list[Any]:
+    """Return the state of the files that vectors are read from."""
+    if model.embeddings is None or isinstance(model.embeddings, Embeddings):
+        return []
+    paths = [Path(source) for source in sources_of(model.embeddings) if not isinstance(source, Embeddings | None)]
+    return [list(Fingerprint.of(path, str(path)).files) for path in paths if path.exists()]
+
+
+def _standing(checkpoints: Checkpoints, n_rows: int) -> str:
+    """Return in words what an earlier run has done of so many rows; empty if nothing."""
+    names = checkpoints.names()
+    done = []
+    if COUNTED in names:
+        done.append("all documents are counted")
+    elif shards := [name for name in names if name.startswith(f"{SHARD}-")]:
+        paths = [path for name in shards if (path := checkpoints.path(name)) is not None]
+        counted = sum(array_length(path, "lengths") for path in paths)
+        done.append(f"{counted:,} of {n_rows:,} documents are counted")
+    for ending, what in (
+        (STRENGTH, "a strength is picked for"),
+        (START, "Newton's method has begun for"),
+        (FITTED, "fitted:"),
+    ):
+        if parts := [name.removesuffix(f".{ending}") for name in names if name.endswith(f".{ending}")]:
+            done.append(f"{what} {', '.join(parts)}")
+    return "; ".join(done)
 
 
 def train_stream(
@@ -93,7 +185,7 @@ def _train(
     embeddings = model.load_embeddings(texts, documents=counted.documents, progress=stages.count, note=note)
     if embeddings and model.blocks == "all":
         warn_of_slow_blocks(len(counted.labels), len(counted.labels.classes), embeddings[0].dimensions)
-    measured = _measure(model, counted, batches.file_rows(), embeddings, folds, stages, note) if folds else ({}, None)
+    measured = _measured(model, counted, batches, embeddings, folds, stages, note) if folds else ({}, None)
     tell = begin_fit(stages, "all documents")
     weights = np.ones(len(counted.documents))
     model.fit_counted(counted.documents, counted.labels, weights, embeddings, tell)
@@ -110,9 +202,12 @@ class StreamBatches(Iterable[Batch]):
         self.stream, self.kept = stream, kept
         self._rows: list[NDArray[np.int32]] = []
 
-    def file_rows(self) -> NDArray[np.int32] | None:
-        """Return the row of each document in its file, from 1; None if the files were read elsewhere."""
-        return np.concatenate(self._rows) if self._rows else None
+    def file_rows(self) -> NDArray[np.int32]:
+        """Return the row of each document in its file, from 1; they are read again, if they were counted before."""
+        if not self._rows:
+            for _ in self:
+                pass
+        return np.concatenate(self._rows)
 
     @property
     def classes(self) -> list[Any]:
@@ -155,6 +250,29 @@ def _large_classes(stream: LabelledStream, min_class_size: int, note: Note) -> f
 
 
 # measuring -----------------------------------------------------------------------------------------------------------
+
+
+def _measured(
+    model: TfcrClassifier,
+    counted: CountedTexts,
+    batches: StreamBatches,
+    embeddings: Sequence[Embeddings],
+    folds: int,
+    stages: Stages,
+    note: Note,
+) -> tuple[dict[str, float], Any]:
+    """Return what `_measure` does, now or before training was stopped."""
+    kept = counted.documents.places.checkpoints
+    known = kept.read_json(MEASURED)
+    if known is None:
+        lines: list[str] = []
+        file_rows = None if counted.documents.places.reads_files else batches.file_rows()
+        scores, figures = _measure(model, counted, file_rows, embeddings, folds, stages, lines.append)
+        known = {"scores": scores, "figures": figures, "notes": lines}
+        kept.write_json(MEASURED, known)
+    for line in known["notes"]:
+        note(line)
+    return known["scores"], known["figures"]
 
 
 def _measure(

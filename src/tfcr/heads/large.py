@@ -23,7 +23,7 @@ from tfcr.features.blocks import Block
 from tfcr.features.cross_fit import make_blocks_from, stratified_folds
 from tfcr.features.pieces import Layout, whole_piece
 from tfcr.heads.base import Examples, FittedHead, Head
-from tfcr.heads.sharded import fit_sharded
+from tfcr.heads.sharded import START, STEP, fit_sharded
 from tfcr.heads.stacking import (
     FOLDS,
     HeldOut,
@@ -39,10 +39,13 @@ from tfcr.heads.stacking import (
     weighted_sum,
     with_constants,
 )
+from tfcr.system.checkpoints import NO_CHECKPOINTS, Checkpoints
 from tfcr.system.progress import Tell
 from tfcr.text.class_counts import ClassCounts
 from tfcr.text.shards import ShardedDocuments
 
+STRENGTH, FITTED = "strength", "fitted"
+"""Names of checkpoints of a part."""
 SAMPLE_DOCUMENTS = 100_000
 """Documents up to which all are used for everything."""
 LEAST_SAMPLE = 20_000
@@ -201,11 +204,26 @@ class _LargeFit:
         """Return the head with the least out-of-fold loss on the sample."""
         if len(part.heads) == 1:
             return part.heads[0]
+        kept = self._checkpoints(part)
+        known = kept.read(STRENGTH)
+        if known is None:
+            known = {"number": np.array([self._best_head(part, drawn)])}
+            kept.write(STRENGTH, known)
+        return part.heads[int(known["number"][0])]
+
+    def _best_head(self, part: PartToFit, drawn: Examples) -> int:
         documents, targets = part.select(drawn)
         counts = ClassCounts.from_documents(documents, targets.labels, sample_weight=targets.sample_weight)
         folds = stratified_folds(drawn.documents.only_words(), targets.labels, FOLDS, self.seed)
         fit = PartFit(part, Examples(documents, targets), counts, self.max_memory, self.seed)
-        return part.heads[OutOfFold(fit, enough_folds(folds, targets), self.steps.begin).pick_head()]
+        return OutOfFold(fit, enough_folds(folds, targets), self.steps.begin).pick_head()
+
+    def _checkpoints(self, part: PartToFit) -> Checkpoints:
+        """Return where results of a part are kept, to be resumed from; only with documents in shards."""
+        documents = self.examples.documents
+        if not isinstance(documents, ShardedDocuments):
+            return NO_CHECKPOINTS
+        return documents.places.checkpoints.within(part.name)
 
     def fit(self, part: PartToFit, head: Head, start: FittedHead | None = None) -> tuple[FittedHead, list[Block]]:
         """Fit a part on all documents that are not held out; return it with its blocks."""
@@ -225,8 +243,28 @@ class _LargeFit:
                 f"found cross_fit={part.cross_fit}, and documents that do not fit into memory; expected cross_fit=0, "
                 "or a larger max_memory"
             )
-        drawn = Examples(documents, targets).rows(self.sample.rows)
-        return fit_sharded(head, Examples(documents, targets), blocks, drawn, self.max_memory), list(blocks)
+        kept = self._checkpoints(part)
+        fitted = _known_fit(kept)
+        if fitted is None:
+            drawn = Examples(documents, targets).rows(self.sample.rows)
+            fitted = fit_sharded(head, Examples(documents, targets), blocks, drawn, self.max_memory, kept)
+            _keep_fit(kept, fitted)
+        return fitted, list(blocks)
+
+
+def _known_fit(kept: Checkpoints) -> FittedHead | None:
+    """Return the fitted head of an earlier run; None if there is none."""
+    known = kept.read(FITTED)
+    if known is None:
+        return None
+    return FittedHead(known["coefficients"], known["intercepts"], known["means"], known["link"].tobytes().decode())
+
+
+def _keep_fit(kept: Checkpoints, fitted: FittedHead) -> None:
+    """Keep a fitted head, and forget the steps that led there."""
+    arrays = {"coefficients": fitted.coefficients, "intercepts": fitted.intercepts, "means": fitted.means}
+    kept.write(FITTED, {**arrays, "link": np.frombuffer(fitted.link.encode(), np.uint8)})
+    kept.forget(START, STEP)
 
 
 def score_documents(fitted: FittedHead, blocks: Sequence[Block], examples: Examples) -> Scores:

@@ -256,8 +256,18 @@ class _SumsInMemory:
         self.scores[:, self.outputs] += sizes * self.score_step
 
 
-def minimise_sums(sums: Sums, start: Matrix, finished: NDArray[np.bool_], tolerance: float) -> Matrix:
-    """Return the coefficients of all outputs at their optimum, by sums over documents."""
+def minimise_sums(
+    sums: Sums,
+    start: Matrix,
+    finished: NDArray[np.bool_],
+    tolerance: float,
+    after_step: Callable[[Matrix, NDArray[np.bool_]], None] = lambda coefficients, finished: None,
+) -> Matrix:
+    """Return the coefficients of all outputs at their optimum, by sums over documents.
+
+    `after_step` gets the coefficients after each step, and which outputs have converged: from there, another call goes
+    on, if this one is stopped.
+    """
     active = np.flatnonzero(~finished)
     if not len(active):
         return start
@@ -284,6 +294,7 @@ def minimise_sums(sums: Sums, start: Matrix, finished: NDArray[np.bool_], tolera
         coefficients[:, active] += sizes * step
         sums.move(sizes)
         active = active[(sizes > 0) & (-0.5 * descent > tolerance * objective)]
+        after_step(coefficients, ~np.isin(np.arange(len(finished)), active))
     return coefficients
 
 

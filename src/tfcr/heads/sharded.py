@@ -33,10 +33,13 @@ from tfcr.heads.ridge import RidgeHead, solve_gram
 from tfcr.heads.sharded_descent import can_descend, descend_shards
 from tfcr.heads.targets import Targets
 from tfcr.system.array_codec import Arrays
+from tfcr.system.checkpoints import NO_CHECKPOINTS, Checkpoints
 from tfcr.system.hardware import one_blas_thread
 from tfcr.system.places import ByPiece, Kept
 from tfcr.text.shards import Documents, Piece, ShardedDocuments
 
+START, STEP = "start", "step"
+"""Names of checkpoints: where Newton's method starts, and its last step."""
 HESSIAN_DOCUMENTS = 20_000
 """Documents of the sample that tell about the Hessian well enough to make conjugate gradients short."""
 DIAGONAL = np.float32(0.01)
@@ -48,7 +51,12 @@ HESSIAN_COLUMNS = 2_000
 
 
 def fit_sharded(
-    head: Head, examples: Examples, blocks: Sequence[Block], sample: Examples, max_memory: int | None = None
+    head: Head,
+    examples: Examples,
+    blocks: Sequence[Block],
+    sample: Examples,
+    max_memory: int | None = None,
+    checkpoints: Checkpoints = NO_CHECKPOINTS,
 ) -> FittedHead:
     """Fit a head on documents in shards.
 
@@ -62,11 +70,13 @@ def fit_sharded(
         Some of them, in memory.
     max_memory
         Bytes that the features of the sample may take.
+    checkpoints
+        Take the coefficients of each step of Newton's method; those of an earlier run are gone on from.
     """
     documents, targets = sharded(examples.documents), examples.targets
     layout = make_layout(documents, blocks, targets.sample_weight, targets.n_outputs)
     if isinstance(head, NewtonHead):
-        solution = _solve_newton(head, examples, layout, sample, max_memory)
+        solution = _solve_newton(head, examples, layout, sample, max_memory, checkpoints)
     elif isinstance(head, RidgeHead):
         solution = _solve_ridge(documents, targets, layout, sample)
     else:
@@ -114,26 +124,54 @@ def _times_as_many(examples: Examples, sample: Examples) -> float:
 
 
 def _solve_newton(
-    head: NewtonHead, examples: Examples, layout: Layout, sample: Examples, max_memory: int | None
+    head: NewtonHead,
+    examples: Examples,
+    layout: Layout,
+    sample: Examples,
+    max_memory: int | None,
+    checkpoints: Checkpoints,
 ) -> Solution:
     documents, targets = sharded(examples.documents), examples.targets
     _check_single(head, targets)
-    if head.loss is squared_hinge_loss and can_descend(documents, layout):
-        start, finished = descend_shards(documents, layout, by_piece(targets, documents), head.C, head.tolerance)
-        if finished.all():
-            return Solution(start[:-1].astype(np.float64), start[-1].astype(np.float64), head.link)
-    else:
-        first = _fit_sample(head, examples, sample, layout.blocks, max_memory)
-        start = np.vstack([first.coefficients, first.intercepts]).astype(np.float32)
-        start[:-1] *= layout.scales.astype(np.float32)
-        finished = np.zeros(layout.shape[1], np.bool_)
+    known = _known_step(checkpoints, START)
+    start, finished = known or _start(head, examples, layout, sample, max_memory)
+    if known is None:
+        _keep_step(checkpoints, START, start, finished)
+    if finished.all():
+        return Solution(start[:-1].astype(np.float64), start[-1].astype(np.float64), head.link)
     sums = ShardedSums(head.loss, head.C, documents, targets, layout)
     sums.hessian = _SampleHessian.of(head, layout, sample, start, _times_as_many(Examples(documents, targets), sample))
+    start, finished = _known_step(checkpoints, STEP) or (start, finished)
     try:
-        found = minimise_sums(sums, start, finished, head.tolerance).astype(np.float64)
+        found = minimise_sums(
+            sums, start, finished, head.tolerance, lambda *state: _keep_step(checkpoints, STEP, *state)
+        ).astype(np.float64)
     finally:
         sums.drop()
     return Solution(found[:-1], found[-1], head.link)
+
+
+def _start(
+    head: NewtonHead, examples: Examples, layout: Layout, sample: Examples, max_memory: int | None
+) -> tuple[Matrix, NDArray[np.bool_]]:
+    """Return coefficients of scaled features to start from, and which outputs have converged already."""
+    documents = sharded(examples.documents)
+    if head.loss is squared_hinge_loss and can_descend(documents, layout):
+        return descend_shards(documents, layout, by_piece(examples.targets, documents), head.C, head.tolerance)
+    first = _fit_sample(head, examples, sample, layout.blocks, max_memory)
+    start = np.vstack([first.coefficients, first.intercepts]).astype(np.float32)
+    start[:-1] *= layout.scales.astype(np.float32)
+    return start, np.zeros(layout.shape[1], np.bool_)
+
+
+def _known_step(checkpoints: Checkpoints, name: str) -> tuple[Matrix, NDArray[np.bool_]] | None:
+    """Return the coefficients that an earlier run has kept, and which outputs have converged."""
+    known = checkpoints.read(name)
+    return None if known is None else (known["coefficients"], known["finished"])
+
+
+def _keep_step(checkpoints: Checkpoints, name: str, coefficients: Matrix, finished: NDArray[np.bool_]) -> None:
+    checkpoints.write(name, {"coefficients": coefficients, "finished": finished})
 
 
 def _check_single(head: NewtonHead, targets: Targets) -> None:

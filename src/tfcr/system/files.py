@@ -303,6 +303,27 @@ def mode_of(path: Path) -> int | None:
     return stat.S_IMODE(mode)
 
 
+def lock_folder(folder: Path) -> int | None:
+    """Make a folder if it is missing, readable by its owner alone, and lock it until the handle is closed.
+
+    None if folders cannot be locked here; raises BlockingIOError if another process has it locked.
+    """
+    while True:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if os.name == "nt":
+            return None
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:  # its owner has just deleted it
+            continue
+        is_free = _lock(handle)
+        if is_free is not False and not _is_gone(handle, folder):
+            return handle
+        os.close(handle)
+        if is_free is False:
+            raise BlockingIOError(errno.EWOULDBLOCK, "another process has it locked", str(folder))
+
+
 @contextmanager
 def folder_beside(folder: Path) -> Iterator[Path]:
     """Give an empty folder beside `folder` to fill and rename; what is left of it is deleted at the end.

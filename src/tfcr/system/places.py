@@ -10,7 +10,6 @@ number, and of arguments that are the same for all::
 So what is written once runs in memory, on files larger than memory, and on a cluster.
 """
 
-import errno
 import itertools
 import math
 import shutil
@@ -23,7 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tfcr.system.array_codec import Arrays
+from tfcr.system.array_files import move_whole, read_piece, write_piece, write_whole
+from tfcr.system.checkpoints import NO_CHECKPOINTS, SCRATCH, Checkpoints
 from tfcr.system.files import scratch_folder
 from tfcr.system.hardware import n_threads, one_blas_thread
 
@@ -53,16 +56,21 @@ class Places(ABC):
     """Where pieces are kept, and where work on them is done.
 
     `reads_files` tells whether files that are counted are best read there, since it is not on this processor.
+    `checkpoints` are the results of an earlier run of the same job, which was stopped, and take those of this one.
     """
 
     reads_files = False
+    checkpoints = NO_CHECKPOINTS
 
     @abstractmethod
     def keep(self, pieces: Iterable[Arrays]) -> Kept:
         """Keep pieces, one after the other."""
 
-    def make(self, work: Work, items: Iterable[Any], *arguments: Any) -> Kept:
-        """Keep ``work(item, *arguments)``, a dict of arrays, for each item; a lost piece can be made again."""
+    def make(self, work: Work, items: Iterable[Any], *arguments: Any, name: str = "") -> Kept:
+        """Keep ``work(item, *arguments)``, a dict of arrays, for each item; a lost piece can be made again.
+
+        Under a `name`, pieces that an earlier run has made are not made again, where checkpoints are kept.
+        """
         return self.keep(work(item, *arguments) for item in items)
 
     @abstractmethod
@@ -80,6 +88,14 @@ class Places(ABC):
     def room(self) -> float:
         """Return how many bytes may be kept of what could be computed again; none if nobody knows."""
         return 0.0
+
+    def preserve(self, kept: Kept, name: str) -> bool:
+        """Let a later run find pieces under a name, if checkpoints are kept and pieces lie there; return whether so."""
+        return False
+
+    def preserved(self, name: str) -> Kept | None:
+        """Return the pieces that an earlier run preserved under a name; None if it has not."""
+        return None
 
 
 class LocalPlaces(Places):
@@ -172,16 +188,31 @@ class DiskPlaces(LocalPlaces):
         Where files are written; the caller removes it.
     threads
         How many; by default as many as there are processors.
+    checkpoints
+        Results to resume from, in the same file system as the folder.
     """
 
-    def __init__(self, folder: Path, threads: int | None = None) -> None:
+    def __init__(self, folder: Path, threads: int | None = None, checkpoints: Checkpoints = NO_CHECKPOINTS) -> None:
         self.folder = folder
         self.threads = threads or n_threads()
+        self.checkpoints = checkpoints
         self._numbers = itertools.count()
 
     def keep(self, pieces: Iterable[Arrays]) -> KeptOnDisk:
         """Write pieces, one after the other."""
         return KeptOnDisk([self._write(piece) for piece in pieces])
+
+    def make(self, work: Work, items: Iterable[Any], *arguments: Any, name: str = "") -> KeptOnDisk:
+        """Write ``work(item, *arguments)`` for each item; see `Places.make`."""
+        files = []
+        for number, item in enumerate(items):
+            path = self.checkpoints.path(f"{name}-{number}") if name else None
+            if path is None:
+                path = self._write(work(item, *arguments))
+            elif not path.exists():
+                write_whole(path, work(item, *arguments))
+            files.append(path)
+        return KeptOnDisk(files)
 
     def transform(self, work: Work, *arguments: Any) -> KeptOnDisk:
         """Write what `work` makes of each piece."""
@@ -202,6 +233,26 @@ class DiskPlaces(LocalPlaces):
     def room(self) -> float:
         """Return a part of what the disk has left."""
         return DISK_SHARE * shutil.disk_usage(self.folder).free
+
+    def preserve(self, kept: Kept, name: str) -> bool:
+        """Move the files of pieces to the checkpoints; how many there are is written last."""
+        files = _on_disk(kept).files
+        for number, file in enumerate(files):
+            path = self.checkpoints.path(f"{name}-{number}")
+            if path is None:
+                return False
+            move_whole(file, path)
+            files[number] = path
+        self.checkpoints.write(name, {"pieces": np.array([len(files)])})
+        return True
+
+    def preserved(self, name: str) -> KeptOnDisk | None:
+        """Return the pieces that an earlier run preserved under a name; None if it has not."""
+        known = self.checkpoints.read(name)
+        if known is None:
+            return None
+        paths = [self.checkpoints.path(f"{name}-{number}") for number in range(int(known["pieces"][0]))]
+        return KeptOnDisk([path for path in paths if path is not None])
 
     def _run(self, work: Work, arguments: Sequence[Any]) -> Iterator[Any]:
         def call(number: int) -> Any:
@@ -241,8 +292,11 @@ def _on_disk(kept: Kept) -> KeptOnDisk:
 
 
 @contextmanager
-def local_places() -> Iterator[DiskPlaces]:
-    """Give places on this machine: files in a temporary folder, which is removed at the end."""
+def local_places(checkpoints: Checkpoints = NO_CHECKPOINTS) -> Iterator[DiskPlaces]:
+    """Give places on this machine: files in a temporary folder, which is removed at the end, or beside checkpoints."""
+    if checkpoints.folder is not None:
+        yield DiskPlaces(checkpoints.folder / SCRATCH, checkpoints=checkpoints)
+        return
     with scratch_folder() as folder:
         yield DiskPlaces(folder)
 
@@ -254,25 +308,3 @@ def n_pieces(arguments: Sequence[Any]) -> int:
     if len(sizes) != 1:
         raise ValueError(f"found {sorted(sizes)} pieces; expected the same number of each, and some that are kept")
     return sizes.pop()
-
-
-def write_piece(path: Path, piece: Arrays) -> None:
-    """Write arrays to a file."""
-    from safetensors import SafetensorError  # noqa: PLC0415 - most programs need none of this
-    from safetensors.numpy import save_file  # noqa: PLC0415
-
-    try:
-        save_file(dict(piece), path)
-    except SafetensorError as error:  # what it makes of a full disk
-        raise OSError(errno.EIO, f"shards cannot be written: {error}", str(path)) from None
-
-
-def read_piece(path: Path) -> Arrays:
-    """Read arrays from a file that `write_piece` made."""
-    from safetensors import SafetensorError  # noqa: PLC0415
-    from safetensors.numpy import load_file  # noqa: PLC0415
-
-    try:
-        return load_file(path)
-    except SafetensorError as error:
-        raise OSError(errno.EIO, f"shards cannot be read: {error}", str(path)) from None

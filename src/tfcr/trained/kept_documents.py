@@ -9,6 +9,7 @@ bytes of equal rank of all numbers stand together, and all is compressed::
 What can be counted again is not stored. Everything is checked when it is read, and it is read only to train again.
 """
 
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from tfcr.errors import DamagedError, InputError, ModelError, in_one_line
 from tfcr.system.array_codec import Arrays, get_array, get_indices, get_numbers, read_strings
 from tfcr.system.limits import limit
+from tfcr.system.mapped_arrays import map_file
 from tfcr.text.class_counts import LEAST_WEIGHT, MOST_WEIGHT, Labels, unite_classes
 from tfcr.text.label_sets import FORMS, LabelSets, NumberedLabels, class_numbers, classes_of
 from tfcr.trained.format import read_data
@@ -142,6 +144,29 @@ def pack_shard(shard: Mapping[str, NDArray[Any]]) -> Arrays:
         "lengths": shard["lengths"],
     }
     return {name: _pack(array) for name, array in plain.items()}
+
+
+def write_packed(path: Path, packed: Iterable[Arrays]) -> NDArray[np.int64]:
+    """Write packed shards to a file, one after the other, and return the size of each array; (n_shards, n_arrays).
+
+    So they need not fit into memory; `map_packed` finds them again.
+    """
+    sizes = []
+    with path.open("wb") as file:
+        for one in packed:
+            sizes.append([len(one[name]) for name in _ARRAYS])
+            for name in _ARRAYS:
+                file.write(np.ascontiguousarray(one[name]).data)
+        file.flush()
+        os.fsync(file.fileno())
+    return np.array(sizes, np.int64).reshape(-1, len(_ARRAYS))
+
+
+def map_packed(path: Path, sizes: NDArray[np.int64]) -> tuple[Arrays, ...]:
+    """Return the packed shards of `write_packed` as views of the file, which may be deleted while they are used."""
+    content = np.frombuffer(map_file(path, "model file"), np.uint8)
+    arrays = iter(np.split(content, np.cumsum(sizes.ravel())[:-1]))
+    return tuple({name: next(arrays) for name in _ARRAYS} for _ in sizes)
 
 
 def unpack_shard(packed: Mapping[str, NDArray[Any]]) -> Arrays:
