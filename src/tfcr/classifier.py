@@ -39,7 +39,7 @@ from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.array_codec import read_strings, write_strings
 from tfcr.system.checkpoints import NO_CHECKPOINTS, Checkpoints
-from tfcr.system.hardware import check_fits, memory_limit
+from tfcr.system.hardware import check_fits, memory_limit, return_memory
 from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag, number
 from tfcr.system.places import Places, local_places
 from tfcr.system.progress import Progress, Tell
@@ -475,6 +475,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         stacked = fitted.stacked
         decision, self._limits = self._decide(labels, counts.classes, stacked)
         tell("building the word table", FITTING)
+        return_memory()  # what fitting has freed
         seen = documents if stacked.uses_bigrams else documents.only_words()
         table = collapse(seen, sample_weight, stacked.blocks, stacked.fitted)
         self._solution = stacked.fitted if self.warm_start else None
@@ -536,6 +537,11 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def memory_per_byte(self) -> float:
         """About how many bytes training takes for each byte of text, if all of it is in memory."""
         return max(part.memory for part in self._part_rows())
+
+    @property
+    def entries_per_word(self) -> float:
+        """About how many sparse features a document has for each of its different words."""
+        return max(part.entries for part in self._part_rows())
 
     @property
     def has_all_blocks(self) -> bool:
@@ -752,6 +758,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 supervised=part.supervised,
                 cross_fit=self.cross_fit if part.supervised else 0,
                 cost=part.cost,
+                entries=part.entries,
             )
             for name, part in rows.items()
         ]

@@ -287,8 +287,8 @@ def _measure(
     """Cross-validate on a sample, and return the scores, and the figures that the model keeps."""
     documents, labels = counted.documents, counted.labels
     targets = make_targets(labels, labels.classes, np.ones(len(labels)), None)
-    entries = int(documents.only_words().document_frequencies().sum())
-    size = sample_size(len(documents), entries)
+    words = int(documents.only_words().document_frequencies().sum())
+    size = sample_size(len(documents), words * model.entries_per_word)
     rows = draw_sample(Examples(documents, targets), size).rows if len(labels) > size else np.arange(len(labels))
     some = _listed(labels[rows])
     part = Prepared(documents.rows(rows), some, embeddings, None)

@@ -245,6 +245,8 @@ class Part:
         Whether its features are sparse, with as many columns as there are terms.
     cost
         About how long a fit takes, relative to that of ``words``; for the progress bar only.
+    entries
+        About how many features that are not 0 it has for each different word of a document, if its features are sparse.
     memory
         About how many bytes training takes for each byte of text, if all of it is in memory.
     """
@@ -257,6 +259,7 @@ class Part:
     supervised: bool = False
     sparse: bool = False
     cost: float = 1.0
+    entries: float = 1.0
     memory: float = 10.0
 
     def block_maker(self, settings: PartSettings) -> BlockMaker:
@@ -274,11 +277,13 @@ PARTS: dict[str, Part] = {
     # words by TF-IDF
     "words": _TFIDF,
     # words and bigrams by TF-IDF
-    "bigrams": replace(_TFIDF, uses_bigrams=True, cost=2.0, memory=30.0),
+    "bigrams": replace(_TFIDF, uses_bigrams=True, cost=2.0, entries=2.0, memory=30.0),
     # character n-grams of words by TF-IDF
-    "characters": replace(_TFIDF, make_blocks=character_blocks, ngrams=_NGRAMS, cost=4.0, memory=40.0),
+    "characters": replace(_TFIDF, make_blocks=character_blocks, ngrams=_NGRAMS, cost=4.0, entries=14.0, memory=40.0),
     # words, bigrams and character n-grams by TF-IDF, fitted together
-    "ngrams": replace(_TFIDF, make_blocks=ngram_blocks, ngrams=_NGRAMS, uses_bigrams=True, cost=6.0, memory=50.0),
+    "ngrams": replace(
+        _TFIDF, make_blocks=ngram_blocks, ngrams=_NGRAMS, uses_bigrams=True, cost=6.0, entries=16.0, memory=50.0
+    ),
     # words by TF-IDF, and character n-grams only where there are so few that they cost almost nothing
     "lexical": replace(_TFIDF, make_blocks=ngram_blocks, ngrams=NgramLimits(all=5_000_000, affixes=5_000_000)),
 }
