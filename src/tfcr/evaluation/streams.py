@@ -299,7 +299,8 @@ def _measure(
     if n_folds < 2:
         note("a class has one document only: the model is not cross-validated; give more, or --min-class-size 2")
         return {}, None
-    result = cross_validate_prepared(measured, part, None, folds=n_folds, stages=stages)
+    elsewhere = documents.places.each if documents.places.reads_files else None
+    result = cross_validate_prepared(measured, part, None, folds=n_folds, stages=stages, elsewhere=elsewhere)
     if len(rows) < len(labels):
         note(
             f"cross-validated on a sample of {len(rows):,} of {len(labels):,} documents: the model, trained on all, is "
