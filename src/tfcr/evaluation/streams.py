@@ -183,14 +183,13 @@ def _train(
     for line in counted.notes:
         note(line)
     stages.begin(VECTORS, "vectors")
-    texts = TextStream(lambda: (text for some, _ in StreamBatches(stream, kept) for text in some))
+    texts = TextStream(lambda: (text for some, *_ in StreamBatches(stream, kept) for text in some))
     embeddings = model.load_embeddings(texts, documents=counted.documents, progress=stages.count, note=note)
     if embeddings and model.blocks == "all":
         warn_of_slow_blocks(len(counted.labels), len(counted.labels.classes), embeddings[0].dimensions)
     measured = _measured(model, counted, batches, embeddings, folds, stages, note) if folds else ({}, None)
     tell = begin_fit(stages, "all documents")
-    weights = np.ones(len(counted.documents))
-    model.fit_counted(counted.documents, counted.labels, weights, embeddings, tell)
+    model.fit_counted(counted.documents, counted.labels, counted.weights, embeddings, tell)
     model.check_limits()
     _describe(model, stream, counted, *measured)
     _tell_sample(model, note)
