@@ -5,6 +5,7 @@ from unittest import mock
 from tfcr.cli import main
 
 SMALL = {
+    "tfcr.evaluation.streams.BYTES_IN_MEMORY": 1 << 40,
     "tfcr.counting.SHARD_DOCUMENTS": 16,
     "tfcr.heads.large.SAMPLE_DOCUMENTS": 60,
     "tfcr.heads.large.LEAST_SAMPLE": 60,

@@ -255,7 +255,7 @@ def _drop_vector_cache(folder: Path) -> None:
 
 _EXPERIMENT = ("--datasets", "small=data.csv", "--embeddings", "file=vectors.vec", "--folds", "3/5", "--processes", "2")
 
-_IN_SHARDS = ("--parts", "bigrams,plain", "--embeddings", "vectors.vec", "--max-memory", "200KB")
+_IN_SHARDS = ("--parts", "bigrams,plain", "--embeddings", "vectors.vec")
 
 JOBS: dict[str, Job] = {
     "train": Job(

@@ -39,11 +39,30 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_batches_become_shards_of_one_size(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "SHARD_DOCUMENTS", 64)
     found = list(shard_batches(Batches(size)))
-    assert [len(texts) for texts, _ in found] == [64, 64, 64, 48]
-    assert [text for texts, _ in found for text in texts] == TEXTS
-    assert [label for _, labels in found for label in labels] == NAMES
+    assert [len(texts) for texts, *_ in found] == [64, 64, 64, 48]
+    assert [text for texts, *_ in found for text in texts] == TEXTS
+    assert [label for _, labels, _ in found for label in labels] == NAMES
+    assert all((weights == 1).all() for *_, weights in found)
     monkeypatch.setattr(counting, "SHARD_CHARACTERS", 1)
     assert len(list(shard_batches(Batches(size)))) == len(TEXTS)
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_texts_of_batches_have_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = [0.0] * 40 + [float(number % 3) for number in range(len(TEXTS) - 40)]
+    batches = [
+        (TEXTS[start : start + 40], NAMES[start : start + 40], weights[start : start + 40])
+        for start in range(0, len(TEXTS), 40)
+    ]
+    whole = TfcrClassifier.from_preset("fast", C=1.0).fit(TEXTS, NAMES, weights)
+    found = TfcrClassifier.from_preset("fast", C=1.0, keep_documents=True).fit_batches(batches)
+    assert found.counts_ == whole.counts_
+    np.testing.assert_allclose(found.decision_function(TEXTS), whole.decision_function(TEXTS), atol=0.02)
+    kept = found.model_.kept_documents()
+    assert kept is not None
+    assert kept.sample_weight().tolist() == [weight for weight in weights if weight]
+    with pytest.raises(InputError, match=r"found sample_weight of shape \(1,\); expected \(2,\)"):
+        found.fit_batches([(["a", "b"], ["x", "y"], [1.0])])
 
 
 @pytest.mark.usefixtures("small_shards")

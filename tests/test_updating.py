@@ -136,6 +136,32 @@ def test_without_counts_a_new_class_is_refused(tmp_path: Path) -> None:
         model.partial_fit(["a"], ["x"], classes=["class 1"])
 
 
+@pytest.mark.parametrize("class_weight", ["balanced", None])
+def test_partial_fit_begins_with_one_class_if_the_others_are_named(class_weight: str | None) -> None:
+    texts = [f"{word} {number}" for number in range(8) for word in ("good", "bad", "so")]
+    labels = ["pos", "neg", "none"] * 8
+    model = TfcrClassifier.from_preset("fast", class_weight=class_weight)
+    model.partial_fit(texts[::3], labels[::3], classes=["pos", "neg", "none"])
+    assert model.classes_.tolist() == ["neg", "none", "pos"]
+    assert set(model.predict(texts)) == {"pos"}
+    assert model.class_weight == model.model_.settings["class_weight"] == class_weight
+    model.partial_fit(texts[1::3], labels[1::3])
+    assert set(model.predict(texts)) == {"pos", "neg"}
+    model.partial_fit(texts[2::3], labels[2::3])
+    np.testing.assert_array_equal(model.predict(texts), labels)
+    assert model._held is None
+    with pytest.raises(InputError, match="one class only"):
+        TfcrClassifier.from_preset("fast").partial_fit(texts[::3], labels[::3])
+
+
+def test_partial_fit_knows_classes_that_no_text_has_among_several() -> None:
+    texts = [f"{word} {number}" for number in range(8) for word in ("good", "bad", "so")]
+    labels = [["pos"], ["neg"], []] * 8
+    model = TfcrClassifier.from_preset("fast").partial_fit(texts, labels, classes=["pos", "neg", "rare"])
+    assert model.classes_.tolist() == ["neg", "pos", "rare"]
+    assert not any("rare" in found for found in model.predict(texts))
+
+
 def test_partial_fit_keeps_documents_for_an_update() -> None:
     texts, labels = documents(several=False)
     model = TfcrClassifier.from_preset("fast", random_state=0, keep_documents=True).fit(texts[:90], labels[:90])

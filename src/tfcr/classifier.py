@@ -44,9 +44,19 @@ from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED
 from tfcr.system.places import Places, local_places
 from tfcr.system.progress import Progress, Tell
 from tfcr.system.versions import recorded_versions
-from tfcr.text.class_counts import ClassCounts, Labels, check_sample_weight, check_targets
+from tfcr.text.class_counts import LEAST_WEIGHT, ClassCounts, Labels, check_sample_weight, check_targets
 from tfcr.text.documents import CountedDocuments, TextStream, check_texts, count_terms
-from tfcr.text.label_sets import ONE, AnyLabels, GivenLabels, LabelSets, classes_of
+from tfcr.text.label_sets import (
+    INDICATOR,
+    ONE,
+    AnyLabels,
+    GivenLabels,
+    LabelSets,
+    classes_of,
+    classes_with_members,
+    joined_labels,
+)
+from tfcr.text.labels import label_array
 from tfcr.text.shards import Documents, ShardedDocuments
 from tfcr.text.tokenizers import AnyTokenizer, Tokenizer, resolve_tokenizer, tokenizer_name
 from tfcr.trained.collapse import collapse
@@ -185,6 +195,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     array(['pos'], dtype='<U3')
     """
 
+    _held: tuple[list[str], AnyLabels, NDArray[np.float64], Labels] | None = None
+    """Texts, labels, weights and all classes of the first calls of `partial_fit`, until all classes have texts."""
+
     def __init__(
         self,
         *,
@@ -259,6 +272,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
 
         A text of weight 2 counts as two, one of weight 0 as none (word2vec, if trained here, sees each once).
         """
+        self._held = None
         texts = check_texts(X)
         labels = check_targets(y, len(texts))
         weights = check_sample_weight(sample_weight, len(texts))
@@ -282,8 +296,8 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         batches
-            Pairs of texts and labels. It is iterated over more than once if word2vec is trained here: a generator will
-            not do then.
+            Texts and labels; or texts, labels and the weight of each text, as `sample_weight` of `fit`. They are
+            iterated over more than once if word2vec is trained here: a generator will not do then.
         places
             Where shards are kept and work on them is done; files and threads of this machine by default.
         """
@@ -298,9 +312,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             counted = self.count_batches(batches, where)
             for note in counted.notes:
                 warnings.warn(note, CorpusWarning, stacklevel=2)
-            texts = TextStream(lambda: (text for some, _ in batches for text in some))
+            texts = TextStream(lambda: (text for some, *_ in batches for text in some))
             embeddings = self.load_embeddings(texts, documents=counted.documents)
-            self.fit_counted(counted.documents, counted.labels, np.ones(len(counted.documents)), embeddings)
+            self.fit_counted(counted.documents, counted.labels, counted.weights, embeddings)
         self.check_limits()
         self._set_trained(replace(self._trained(), seen=counted.seen, documents=counted.kept).rounded())
         return self
@@ -345,20 +359,23 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         The first call of an estimator that is not fitted is `fit`. New words and new classes are learned, too. What the
         old documents know is held by how often their words occurred: see docs/update.md for what that loses.
 
+        A class that has no text in the first call is known all the same if `classes` names it. It is never predicted
+        until it has texts; and until all have some, those of all calls are held in memory, and fitted together.
+
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         classes
-            All labels that may ever occur, if they are to be checked.
+            All labels that may ever occur; needed in the first call if it has texts of one class only.
         """
         texts = check_texts(X)
         labels = check_targets(y, len(texts))
         weights = check_sample_weight(sample_weight, len(texts))
         if classes is not None:
             _check_among(classes_of(labels), classes)
-        if not self.__sklearn_is_fitted__():
-            return self.fit(texts, y, sample_weight)
+        if self._held is not None or not self.__sklearn_is_fitted__():
+            return self._fit_first(texts, labels, weights, classes_of(labels) if classes is None else classes)
         used = np.flatnonzero(weights > 0)
         if not len(used):
             return self
@@ -371,6 +388,48 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             found = replace(found, documents=kept.plus(added))
         self._set_trained(found)
         return self
+
+    def _fit_first(
+        self, texts: list[str], labels: AnyLabels, weights: NDArray[np.float64], classes: Iterable[Any]
+    ) -> "TfcrClassifier":
+        """Fit on the documents of the first calls, until there are some of all classes."""
+        every = label_array(list(classes))
+        if self._held is not None:
+            before, labels_before, weights_before, every = self._held
+            _check_among(classes_of(labels), every.tolist())
+            texts, labels = [*before, *texts], joined_labels(labels_before, labels)
+            weights = np.concatenate([weights_before, weights])
+        absent = np.setdiff1d(every, classes_with_members(labels[weights > 0]))
+        if isinstance(labels, LabelSets):
+            self.fit(texts, labels if labels.form == INDICATOR else labels.over(np.unique(every)), weights)
+        elif len(absent):
+            self._fit_without(absent, texts, labels, weights)
+        else:
+            self.fit(texts, labels, weights)
+        self._held = (texts, labels, weights, every) if len(absent) else None
+        return self
+
+    def _fit_without(
+        self, absent: Labels, texts: list[str], labels: NDArray[Any], weights: NDArray[np.float64]
+    ) -> None:
+        """Fit though some classes have no text: an empty one of the least weight stands for each."""
+        given = {"class_weight": self.class_weight, "decision": self.decision}
+        if self.class_weight == "balanced":  # by the classes that have texts, else empty ones would weigh as much
+            present, numbers = np.unique(labels, return_inverse=True)
+            sizes = np.maximum(np.bincount(numbers, weights), LEAST_WEIGHT)
+            balanced = dict(zip(present.tolist(), (sizes.sum() / sizes / len(sizes)).tolist(), strict=True))
+            self.set_params(class_weight=dict.fromkeys(absent.tolist(), 1.0) | balanced, decision=self._rule())
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", ".*contain no words", CorpusWarning)
+                self.fit(
+                    [*texts, *[""] * len(absent)],
+                    np.concatenate([labels, absent]),
+                    np.concatenate([weights, np.full(len(absent), LEAST_WEIGHT)]),
+                )
+        finally:
+            self.set_params(**given)
+        self._set_trained(replace(self.model_, settings=self._settings()))
 
     def with_documents(
         self, X: Iterable[str], y: Any, sample_weight: Iterable[float] | None = None

@@ -16,6 +16,7 @@ from tfcr.system.array_codec import Arrays, read_strings, write_strings
 from tfcr.system.checkpoints import BYTES
 from tfcr.system.files import scratch_folder
 from tfcr.system.places import Kept, Places, local_places
+from tfcr.text.class_counts import check_sample_weight
 from tfcr.text.documents import check_texts
 from tfcr.text.label_numbers import LabelNumbers
 from tfcr.text.label_sets import AnyLabels, LabelSets, NumberedLabels, classes_of
@@ -39,14 +40,14 @@ SAFETY = 0.85
 LEAST_SHARE = 0.2
 """The fraction of all memory that terms may take at the least."""
 
-Batch = tuple[list[str], list[Any]]
-"""Texts, and their labels: one each, or several."""
+Batch = tuple[list[str], list[Any]] | tuple[list[str], list[Any], Iterable[float]]
+"""Texts, and their labels: one each, or several; and the weight of each text, if it is not 1."""
 
 
 class Part(Protocol):
     """Texts and labels that any process can read."""
 
-    def read(self) -> Batch:
+    def read(self) -> tuple[list[str], list[Any]]:
         """Return them."""
 
 
@@ -66,8 +67,8 @@ class CountedTexts:
 
     Attributes
     ----------
-    documents, labels
-        The counts, and the labels of the same documents.
+    documents, labels, weights
+        The counts, and the labels and weights of the same documents.
     seen
         Hashes of the texts.
     notes
@@ -78,6 +79,7 @@ class CountedTexts:
 
     documents: ShardedDocuments
     labels: NumberedLabels | LabelSets
+    weights: NDArray[np.float64]
     seen: TrainingTexts
     notes: tuple[str, ...] = ()
     kept: KeptDocuments | None = None
@@ -116,11 +118,13 @@ def count_batches(
     if (known := _resumed(places, bigrams, keep_documents=keep_documents)) is not None:
         return known
     numbers, hashes = LabelNumbers(), []
+    weights: list[NDArray[np.float64]] = []
 
     def texts_to_count() -> Iterator[list[str]]:
         done = 0
-        for texts, labels in shard_batches(batches):
+        for texts, labels, of_texts in shard_batches(batches):
             numbers.add(labels)
+            weights.append(of_texts)
             hashes.append(hash_texts(texts))
             yield texts
             done += len(texts)
@@ -131,6 +135,7 @@ def count_batches(
         done = 0
         for labels_of_shard, hashes_of_shard in places.map(_labels_of, shards, batches.classes):
             numbers.add(labels_of_shard)
+            weights.append(np.ones(len(labels_of_shard)))
             hashes.append(hashes_of_shard)
             done += len(labels_of_shard)
             progress(done)
@@ -150,11 +155,18 @@ def count_batches(
             f"found {united.n_terms:,} terms, more than there is room for in max_memory; those in fewer than "
             f"{united.least_documents} documents are left out: {kept:,} are kept",
         )
-    kept_documents = None if packed is None else KeptDocuments(packed, labels, None, bigrams)
-    counted = CountedTexts(united.documents, labels, TrainingTexts.of_hashes(hashes), notes, kept_documents)
+    of_all = np.concatenate(weights)
+    kept_documents = None if packed is None else _keep(packed, labels, of_all, bigrams)
+    counted = CountedTexts(united.documents, labels, of_all, TrainingTexts.of_hashes(hashes), notes, kept_documents)
     _preserve(counted)
     places.drop(shards)
     return counted
+
+
+def _keep(
+    packed: tuple[Arrays, ...], labels: NumberedLabels | LabelSets, weights: NDArray[np.float64], bigrams: bool
+) -> KeptDocuments:
+    return KeptDocuments(packed, labels, None if (weights == 1).all() else weights, bigrams)
 
 
 def _count_texts(texts: list[str], tokenizer: str | AnyTokenizer, bigrams: bool) -> Arrays:
@@ -202,24 +214,34 @@ def room_for_terms(max_memory: int, n_documents: int, n_classes: int, *, all_blo
     return replace(room, by_document=VALUE_BYTES * n_classes, documents=n_classes) if all_blocks else room
 
 
-def shard_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """Yield texts and labels in batches that make a shard each; the last may be smaller."""
+def shard_batches(batches: Iterable[Batch]) -> Iterator[tuple[list[str], list[Any], NDArray[np.float64]]]:
+    """Yield texts, labels and weights in batches that make a shard each; the last may be smaller.
+
+    Texts of weight 0 are left out.
+    """
     texts: list[str] = []
     labels: list[Any] = []
+    weights: list[float] = []
     characters = 0
-    for some, of_some in batches:
+    for some, of_some, *given in batches:
         checked = check_texts(some)
         if len(checked) != len(of_some):
             raise InputError(f"found {len(checked)} texts and {len(of_some)} labels; expected the same number of each")
-        for text, label in zip(checked, of_some, strict=True):
+        known = [1.0] * len(checked) if not given else list(given[0])
+        if any(known) or len(known) != len(checked):  # all texts of one batch may have the weight 0
+            known = check_sample_weight(known, len(checked)).tolist()
+        for text, label, weight in zip(checked, of_some, known, strict=True):
+            if not weight:
+                continue
             texts.append(text)
             labels.append(label)
+            weights.append(weight)
             characters += len(text)
             if characters >= SHARD_CHARACTERS or len(texts) >= SHARD_DOCUMENTS:
-                yield texts, labels
-                texts, labels, characters = [], [], 0
+                yield texts, labels, np.array(weights)
+                texts, labels, weights, characters = [], [], [], 0
     if texts:
-        yield texts, labels
+        yield texts, labels, np.array(weights)
 
 
 # resuming ------------------------------------------------------------------------------------------------------------
@@ -245,6 +267,7 @@ def _preserve(counted: CountedTexts) -> None:
             "bigrams": np.ascontiguousarray(documents.vocabulary.bigrams),
             "bounds": documents.bounds,
             "lengths": documents.lengths,
+            "weights": counted.weights,
             **of_labels,
             **counted.seen.write(),
             "said": np.frombuffer(said, np.uint8),
@@ -269,9 +292,10 @@ def _resumed(places: Places, bigrams: bool, *, keep_documents: bool) -> CountedT
     return CountedTexts(
         ShardedDocuments(places, pieces, vocabulary, known["bounds"], known["lengths"]),
         labels,
+        known["weights"],
         TrainingTexts(known["hashes"], int(known["distinct"][0])),
         tuple(said["notes"]),
-        None if packed is None else KeptDocuments(packed, labels, None, bigrams),
+        None if packed is None else _keep(packed, labels, known["weights"], bigrams),
     )
 
 
@@ -305,7 +329,7 @@ def count_to_keep(
 ) -> KeptDocuments:
     """Count texts as a model keeps them, with all of their bigrams: one that is rare now may be frequent later."""
     shards = (
-        count_shard(some, tokenizer, bigrams=bigrams) for some, _ in shard_batches([(texts, [None] * len(texts))])
+        count_shard(some, tokenizer, bigrams=bigrams) for some, *_ in shard_batches([(texts, [None] * len(texts))])
     )
     return KeptDocuments.of(shards, labels, weights, bigrams=bigrams)
 

@@ -1,5 +1,7 @@
 import sqlite3
+import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -7,6 +9,8 @@ from distributed import Client
 
 from tests.cli.runner import Run, run  # noqa: F401 - a fixture
 from tests.cluster.conftest import cluster_corpus
+from tfcr.data.resumable import TableFile
+from tfcr.heads import large
 
 
 @pytest.fixture
@@ -30,6 +34,66 @@ def test_train_and_predict_give_what_they_give_here(run: Run, table: Path, addre
         assert trained.status == 0, trained.err
         assert run("predict", folder / name, table, "-o", folder / f"{name}.csv", *more).status == 0
     assert (folder / "here.csv").read_text() == (folder / "there.csv").read_text()
+
+
+@pytest.mark.slow
+def test_predict_is_resumed_on_a_cluster(
+    run: Run,  # noqa: F811
+    table: Path,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = table.parent
+    monkeypatch.setattr("tfcr.predict_files.ROWS", 50)
+    assert run("train", table, "--preset", "fast", "--no-cv", "-o", folder / "model").status == 0
+    assert run("predict", folder / "model", table, "-o", folder / "here.csv").status == 0
+    add, calls = TableFile.add, []
+
+    def failing(self: TableFile, *given: Any) -> None:
+        calls.append(given)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        add(self, *given)
+
+    asked = ("predict", folder / "model", table, "-o", folder / "there.csv", "--dask", address)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TableFile, "add", failing)
+        patched.setattr("os._exit", sys.exit)  # which would end this process, too
+        assert run(*asked).status == 130
+    resumed = run(*asked, "--resume")
+    assert resumed.status == 0, resumed.err
+    assert "resuming after 150 rows" in resumed.err
+    assert (folder / "here.csv").read_text() == (folder / "there.csv").read_text()
+
+
+@pytest.mark.slow
+def test_training_that_was_stopped_resumes_what_the_driver_knows(
+    run: Run,  # noqa: F811
+    table: Path,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(large, "SAMPLE_DOCUMENTS", 100)
+    monkeypatch.setattr(large, "LEAST_SAMPLE", 100)
+    folder = table.parent
+    asked = ("train", table, "--preset", "fast", "--cv", "2", "--dask", address, "-o")
+    assert run(*asked, folder / "whole").status == 0
+
+    def stop(*given: Any, **more: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tfcr.heads.large.weigh_parts", stop)
+        patched.setattr("os._exit", sys.exit)
+        stopped = run(*asked, folder / "model")
+    assert stopped.status == 130
+    assert "to resume, type the same command again" in stopped.err
+    resumed = run(*asked, folder / "model")
+    assert resumed.status == 0, resumed.err
+    assert "resuming training: a strength is picked for lexical; fitted: lexical" in resumed.err
+    for name in ("whole", "model"):
+        assert run("predict", folder / name, table, "-o", folder / f"{name}.csv").status == 0
+    assert (folder / "whole.csv").read_text() == (folder / "model.csv").read_text()
 
 
 @pytest.mark.slow

@@ -55,6 +55,11 @@ def test_shards_give_the_model_of_documents_in_memory(preset: str, size: int) ->
     assert one.part_weights_ == pytest.approx(other.part_weights_, rel=0.02)
 
 
+def test_ridge_picks_its_strength_on_the_sample_wherever_documents_lie() -> None:
+    one, other = (fitted(model("paper", head="ridge"), size) for size in (None, 50))
+    np.testing.assert_allclose(other.decision_function(TEXTS), one.decision_function(TEXTS), atol=1e-3)
+
+
 def test_few_documents_in_shards_are_fitted_as_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "SAMPLE_DOCUMENTS", 10_000)
     for preset in ("fast", "best"):

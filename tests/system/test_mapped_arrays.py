@@ -13,7 +13,7 @@ from safetensors.numpy import load, save
 
 from tfcr.errors import DamagedError
 from tfcr.system import mapped_arrays
-from tfcr.system.mapped_arrays import arrays_of, map_file
+from tfcr.system.mapped_arrays import arrays_of, chunks_of, map_file
 
 KINDS = ["?", "u1", "i1", "<u2", "<i2", "<f2", "<u4", "<i4", "<f4", "<u8", "<i8", "<f8"]
 
@@ -35,6 +35,16 @@ def test_arrays_of_every_type_are_those_of_the_library(
         assert found[name].dtype == array.dtype
         assert not found[name].flags.writeable
         assert found[name].flags.aligned
+
+
+def test_chunks_are_what_the_library_writes() -> None:
+    random = np.random.default_rng(0)
+    arrays = {f"array {kind}": random.integers(0, 2, (3, 5)).astype(kind) for kind in reversed(KINDS)}
+    arrays |= {f"another {kind}": random.integers(0, 2, 7).astype(kind) for kind in KINDS}
+    arrays |= {"nothing": np.zeros((0, 2)), "é\n": np.arange(3), "zero": np.array(1.5)}
+    assert b"".join(chunks_of(arrays)) == save(arrays)
+    columns = np.arange(12).reshape(3, 4)[:, 1::2]
+    assert np.array_equal(load(b"".join(chunks_of({"columns": columns})))["columns"], columns)
 
 
 def with_header(header: Any, body: bytes = b"\0" * 8) -> memoryview:

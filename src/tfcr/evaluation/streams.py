@@ -181,14 +181,13 @@ def _train(
     for line in counted.notes:
         note(line)
     stages.begin(VECTORS, "vectors")
-    texts = TextStream(lambda: (text for some, _ in StreamBatches(stream, kept) for text in some))
+    texts = TextStream(lambda: (text for some, *_ in StreamBatches(stream, kept) for text in some))
     embeddings = model.load_embeddings(texts, documents=counted.documents, progress=stages.count, note=note)
     if embeddings and model.blocks == "all":
         warn_of_slow_blocks(len(counted.labels), len(counted.labels.classes), embeddings[0].dimensions)
     measured = _measured(model, counted, batches, embeddings, folds, stages, note) if folds else ({}, None)
     tell = begin_fit(stages, "all documents")
-    weights = np.ones(len(counted.documents))
-    model.fit_counted(counted.documents, counted.labels, weights, embeddings, tell)
+    model.fit_counted(counted.documents, counted.labels, counted.weights, embeddings, tell)
     model.check_limits()
     _describe(model, stream, counted, *measured)
     _tell_sample(model, note)
@@ -297,7 +296,8 @@ def _measure(
     if n_folds < 2:
         note("a class has one document only: the model is not cross-validated; give more, or --min-class-size 2")
         return {}, None
-    result = cross_validate_prepared(measured, part, None, folds=n_folds, stages=stages)
+    elsewhere = documents.places.each if documents.places.reads_files else None
+    result = cross_validate_prepared(measured, part, None, folds=n_folds, stages=stages, elsewhere=elsewhere)
     if len(rows) < len(labels):
         note(
             f"cross-validated on a sample of {len(rows):,} of {len(labels):,} documents: the model, trained on all, is "

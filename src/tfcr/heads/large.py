@@ -23,6 +23,7 @@ from tfcr.features.blocks import Block
 from tfcr.features.cross_fit import make_blocks_from, stratified_folds
 from tfcr.features.pieces import Layout, whole_piece
 from tfcr.heads.base import Examples, FittedHead, Head
+from tfcr.heads.ridge import RidgeHead
 from tfcr.heads.sharded import START, STEP, fit_sharded
 from tfcr.heads.stacking import (
     FOLDS,
@@ -240,6 +241,8 @@ class _LargeFit:
             blocks = part.make_blocks(documents, lambda: self.counts)
         if not isinstance(documents, ShardedDocuments):
             fit = PartFit(part, Examples(documents, targets), self.counts, self.max_memory, self.seed)
+            if isinstance(head, RidgeHead):  # its strength is picked on the same documents as in shards
+                head = RidgeHead(left_out=self.sample.rows)
             return fit.with_blocks(blocks).solve(head, start), list(blocks)
         if part.cross_fit:
             raise InputError(

@@ -6,7 +6,8 @@ outputs, so that they share that matrix.
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,16 @@ MAX_LEFT_OUT = 20_000
 """Stop after this many left-out documents: enough to pick a strength."""
 
 
+@dataclass(frozen=True, eq=False)
 class RidgeHead:
-    """Least squares on targets of +1 and -1; C has no meaning here."""
+    """Least squares on targets of +1 and -1; C has no meaning here.
 
-    has_strength = False
-    takes_sparse = False  # its Gram matrix has as many rows as there are columns
+    `left_out` are documents, by their numbers, on some of which the strength is picked; None: all.
+    """
+
+    left_out: NDArray[np.int64] | None = None
+    has_strength: ClassVar[bool] = False
+    takes_sparse: ClassVar[bool] = False  # its Gram matrix has as many rows as there are columns
 
     def outputs_together(self, features: Features) -> int | None:
         """Return None: the outputs share their work."""
@@ -55,7 +61,9 @@ class RidgeHead:
             features = in_float64(features, largest)
         signs = targets.signs(outputs)
         moments = features.transposed_times(signs * weights[:, None]).astype(np.float64)
-        coefficients = solve_gram(gram(features, weights, np.float64), moments, features, targets, outputs)
+        rows = np.arange(features.shape[0]) if self.left_out is None else self.left_out
+        looked_at = _SomeRows(features, rows), targets.rows(rows)
+        coefficients = solve_gram(gram(features, weights, np.float64), moments, *looked_at, outputs)
         return Solution(coefficients[:-1], coefficients[-1], "softmax")
 
 
@@ -68,6 +76,21 @@ class Rows(Protocol):
 
     def take(self, rows: NDArray[np.int64]) -> Matrix:
         """Return some rows."""
+
+
+class _SomeRows(NamedTuple):
+    """Some rows of features."""
+
+    features: Features
+    rows: NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rows), self.features.shape[1]
+
+    def take(self, rows: NDArray[np.int64]) -> Matrix:
+        """Return some of them."""
+        return self.features.take(self.rows[rows])
 
 
 def solve_gram(

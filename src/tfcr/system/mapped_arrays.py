@@ -4,10 +4,12 @@ A file begins with the size of its header (8 bytes), the header (JSON: type, sha
 the arrays. The library reads them into memory; here they are views of the file, read where they are looked at.
 """
 
+import json
 import math
 import mmap
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,34 @@ def arrays_of(content: memoryview) -> dict[str, NDArray[Any]]:
         name: np.frombuffer(body[first:last], kind).reshape(shape)
         for name, (kind, shape, first, last) in places.items()
     }
+
+
+_ORDER = ("U64", "I64", "F64", "F32", "U32", "I32", "F16", "U16", "I16", "I8", "U8", "BOOL")
+"""Of arrays in a file, as the library writes them: large types first, so that all are aligned."""
+
+
+def chunks_of(arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
+    """Yield the content of a safetensors file in chunks: the bytes that the library writes.
+
+    Arrays that are views of files, or not contiguous, need not fit into memory together.
+    """
+    kinds = {np.dtype(kind): name for name, kind in _TYPES.items()}
+    ordered = sorted(arrays, key=lambda name: (_ORDER.index(kinds[arrays[name].dtype]), name))
+    header, end = {}, 0
+    for name in ordered:
+        array = arrays[name]
+        header[name] = {
+            "dtype": kinds[array.dtype],
+            "shape": list(array.shape),
+            "data_offsets": [end, end + array.nbytes],
+        }
+        end += array.nbytes
+    written = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    written += b" " * (-len(written) % _SIZE)
+    yield len(written).to_bytes(_SIZE, "little") + written
+    for name in ordered:
+        if arrays[name].nbytes:
+            yield np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data
 
 
 def _place(name: str, said: Any, size: int) -> tuple[str, tuple[int, ...], int, int]:

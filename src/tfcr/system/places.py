@@ -73,6 +73,10 @@ class Places(ABC):
         """
         return self.keep(work(item, *arguments) for item in items)
 
+    def each(self, work: Work, items: Iterable[Any], *arguments: Any) -> Iterator[Any]:
+        """Yield ``work(item, *arguments)``, anything, for each item, in order."""
+        return (work(item, *arguments) for item in items)
+
     @abstractmethod
     def transform(self, work: Work, *arguments: Any) -> Kept:
         """Keep what `work` makes, a dict of arrays, of each piece of the Kept among the arguments."""

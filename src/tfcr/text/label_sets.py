@@ -108,6 +108,21 @@ def classes_of(labels: GivenLabels) -> NDArray[Any]:
     return labels.classes if isinstance(labels, LabelSets) else np.unique(labels)
 
 
+def classes_with_members(labels: AnyLabels) -> NDArray[Any]:
+    """Return the classes that a document has, sorted."""
+    return labels.classes[labels.members.any(axis=0)] if isinstance(labels, LabelSets) else np.unique(labels)
+
+
+def joined_labels(one: AnyLabels, two: AnyLabels) -> AnyLabels:
+    """Return labels, and others of the same kind after them."""
+    if isinstance(one, LabelSets) and isinstance(two, LabelSets):
+        classes = np.union1d(one.classes, two.classes)
+        return replace(one.over(classes), members=np.concatenate([some.over(classes).members for some in (one, two)]))
+    if isinstance(one, LabelSets) or isinstance(two, LabelSets):
+        raise InputError("found one label for some texts and lists of labels for others; expected one of both")
+    return np.concatenate([one, two])
+
+
 def class_numbers(labels: GivenLabels, classes: NDArray[Any]) -> NDArray[Any]:
     """Return the position of each label among the classes, (n_documents,); of several labels, the members."""
     if isinstance(labels, NumberedLabels):

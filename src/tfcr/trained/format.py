@@ -13,19 +13,16 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from safetensors.numpy import save as dump_tensors
-
 from tfcr.errors import DamagedError, ModelError, TfcrWarning, in_one_line, shown
 from tfcr.system.array_codec import Arrays, as_json
-from tfcr.system.files import is_temporary, locked, write_file
+from tfcr.system.files import is_temporary, locked, write_file, written_beside
 from tfcr.system.limits import parse_json, read_regular
-from tfcr.system.mapped_arrays import arrays_of, map_file
+from tfcr.system.mapped_arrays import arrays_of, chunks_of, map_file
 
 FORMAT = "tfcr-model"
 SCHEMA = 5
@@ -50,11 +47,7 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
     card
         The text of README.md.
     """
-    contents = {
-        name: dump_tensors({key: np.ascontiguousarray(array) for key, array in arrays.items()})
-        for name, arrays in data.items()
-    }
-    files = {name: f"{name}-{_digest(content)}.safetensors" for name, content in contents.items()}
+    files = {name: f"{name}-{_digest_of(chunks_of(arrays))}.safetensors" for name, arrays in data.items()}
     whole = {"format": FORMAT, "schema": SCHEMA, "files": files, **config}
     written_config = _to_json(whole)
     try:
@@ -62,9 +55,10 @@ def save_folder(folder: Path, config: Mapping[str, Any], data: Mapping[str, Arra
         _check_replaceable(folder)
         with locked(folder / LOCK):
             before = _listed_files(folder)
-            for name, content in contents.items():
+            for name, arrays in data.items():
                 if not _is_data(folder / files[name]):  # Windows would not let go of one that is mapped
-                    write_file(folder / files[name], content)
+                    with written_beside(folder / files[name]) as file:
+                        file.writelines(chunks_of(arrays))
             write_file(folder / CONFIG, written_config)
             _keep_foreign_card(folder)
             write_file(folder / CARD, _sealed_card(card))
@@ -156,13 +150,20 @@ def _is_data(entry: Path) -> bool:
     if not _DATA_FILE.fullmatch(entry.name) or entry.is_symlink():
         return False
     try:
-        return _digest(read_regular(entry, "model file")) in entry.name
+        return _digest(map_file(entry, "model file")) in entry.name
     except OSError:
         return False
 
 
 def _digest(content: bytes | memoryview) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
+    return _digest_of([content])
+
+
+def _digest_of(chunks: Iterable[bytes | memoryview]) -> str:
+    found = hashlib.sha256()
+    for chunk in chunks:
+        found.update(chunk)
+    return found.hexdigest()[:16]
 
 
 def _to_json(config: Mapping[str, Any]) -> bytes:
