@@ -92,6 +92,15 @@ class Grid:
         str | None,
         grid_option("--seeds", metavar="LIST", help="Random seeds, one repeat each.", show_default="0"),
     ] = None
+    vector_length: Annotated[
+        float | None,
+        grid_option(
+            "--vector-length",
+            metavar="LENGTH",
+            help="Scale every word vector to this length.",
+            show_default="the profile's",
+        ),
+    ] = None
     sample: Annotated[
         int | None,
         grid_option("--sample", metavar="N", help="Maximum number of documents per dataset.", show_default="100000"),
@@ -119,7 +128,8 @@ class Grid:
             "profile": lambda text: {"profiles": parse_names(text)},
             "seeds": lambda text: {"seeds": parse_numbers(text, "seeds")},
         }
-        found: dict[str, Any] = {} if self.sample is None else {"sample": self.sample}
+        numbers = {"sample": self.sample, "vector_length": self.vector_length}
+        found: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
         for name, parse in parsers.items():
             text = getattr(self, name)
             if text is not None:
@@ -224,8 +234,6 @@ def _request(
     file: str | None, table: str | None, curve: bool, schemes: list[str], grid: Grid, in_domain: InDomain
 ) -> "Request":
     """Return what is asked for, checked, and print notes on what was left out."""
-    from dataclasses import replace
-
     from tfcr.experiment.plan.gridfile import read_grid
     from tfcr.experiment.plan.grids import make_request
     from tfcr.experiment.plan.own_schemes import own_scheme
@@ -234,7 +242,7 @@ def _request(
     file_parameters = read_grid(file) if file else None
     request, notes = make_request(table=table, curve=curve, file=file_parameters, given=grid.parameters())
     request = with_own_schemes(request, [own_scheme(text) for text in schemes])
-    request = replace(request, word2vec=replace(request.word2vec, **in_domain.given()))
+    request = request.training_word2vec(in_domain.given())
     request.check()
     for line in notes:
         note(line)

@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from tfcr.experiment.plan.profiles import resolve_profile
+from tfcr.experiment.plan.word2vec import Word2Vec
 from tfcr.experiment.results.conclusions import conclude
 from tfcr.experiment.results.store import CellResult, Results
 from tfcr.experiment.results.summary import Figure, summarise, summarise_curves
@@ -57,12 +58,16 @@ def _datasets(cells: Iterable[CellResult]) -> list[tuple[Any, ...]]:
 IN_WORDS: dict[str, str] = {
     "schemes": "formulas",
     "counting": "a word counts by its",
-    "count_urls": "words of web addresses count",
+    "counted_text": "words are counted in the text, as",
     "plain_mean": "the plain average takes words",
+    "term_frequency": "a word's count enters document vectors as its",
+    "blocks": "blocks",
     "features": "features are",
     "C": "C",
     "score": "the score is the",
     "left_out": "class that does not count",
+    "vector_length": "length that word vectors are scaled to",
+    "word2vec": "in-domain word2vec",
     "tokenizer": "tokeniser",
 }
 """What the settings of a profile are called."""
@@ -94,6 +99,8 @@ def _in_words(value: Any) -> str:
         others = [f"{used} for {name}" for name, used in value.items() if used != name]
         rest = "the others by their names" if others else "those of these names"
         return "; ".join([*others, *([rest] if len(others) < len(value) else [])])
+    if isinstance(value, Word2Vec):
+        return value.described()
     return (
         {None: "none", True: "yes", False: "no"}.get(value, str(value))
         if isinstance(value, bool | None)

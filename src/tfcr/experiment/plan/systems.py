@@ -8,7 +8,7 @@ the same folds, by the same runner, into the same file of results.
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -100,7 +100,7 @@ class SchemeSystem:
             "tokenizer": self.tokenizer,
             "scheme": self.own.digest + self.own.name if self.own else self.profile.scheme(self.scheme),
             "head": self.head,
-            "profile": {key: value for key, value in asdict(self.profile).items() if key not in ("what", "schemes")},
+            "profile": self.profile.settings(),
         }
 
     def run(self, fold: "Fold") -> Predictions:

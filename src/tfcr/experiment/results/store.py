@@ -28,7 +28,7 @@ from tfcr.experiment.plan.cells import Cell, Settings
 from tfcr.experiment.plan.corpora import CorpusFacts
 from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.profiles import resolve_profile
-from tfcr.experiment.plan.request import W2V_SOURCES
+from tfcr.experiment.plan.word2vec import W2V_SOURCES
 from tfcr.system.array_codec import as_json
 from tfcr.system.limits import is_folder, is_there, parse_json
 

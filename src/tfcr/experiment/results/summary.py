@@ -12,7 +12,7 @@ from tfcr.experiment.plan.cells import Cell
 from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES, resolve_profile
 from tfcr.experiment.plan.published import paper_datasets, published_scores
-from tfcr.experiment.plan.request import W2V_SOURCES
+from tfcr.experiment.plan.word2vec import W2V_SOURCES
 from tfcr.experiment.results.statistics import FEWEST_DATASETS, Comparison, across_datasets, best_against_others
 from tfcr.experiment.results.store import CellResult, FoldResult
 from tfcr.schemes import SCHEMES
