@@ -62,7 +62,10 @@ class Grid:
     systems: Annotated[
         str | None,
         grid_option(
-            "--systems", metavar="NAMES", help="Presets to run beside the schemes: {presets}.", show_default="none"
+            "--systems",
+            metavar="NAMES",
+            help="What to run beside the schemes: presets ({presets}), or what people use today ({peers}).",
+            show_default="none",
         ),
     ] = None
     heads: Annotated[

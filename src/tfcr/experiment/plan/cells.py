@@ -10,9 +10,10 @@ from typing import Any
 from tfcr.errors import InputError
 from tfcr.experiment.plan.corpora import CorpusFacts, CorpusHandle, CorpusPlan
 from tfcr.experiment.plan.folds import ClassSizes
+from tfcr.experiment.plan.named_systems import resolve_system
 from tfcr.experiment.plan.profiles import resolve_profile
 from tfcr.experiment.plan.request import DatasetChoice, Request, VectorsChoice, dataset_tokenizer
-from tfcr.experiment.plan.systems import SchemeSystem, System, resolve_system
+from tfcr.experiment.plan.systems import SchemeSystem, System
 from tfcr.experiment.plan.vectors import VectorFacts, VectorsPlan, plan_vectors
 from tfcr.experiment.plan.word2vec import Word2Vec
 

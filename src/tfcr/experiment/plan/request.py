@@ -9,9 +9,10 @@ from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.embeddings.word2vec import PARAMETERS as WORD2VEC
 from tfcr.errors import InputError, UnknownNameError, look_up, shown, unknown_name
 from tfcr.experiment.plan.folds import ClassSizes
+from tfcr.experiment.plan.named_systems import resolve_system
 from tfcr.experiment.plan.own_schemes import OwnScheme
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES, PAPER_TOKENIZER, Profile, resolve_profile
-from tfcr.experiment.plan.systems import System, resolve_system
+from tfcr.experiment.plan.systems import System
 from tfcr.experiment.plan.word2vec import W2V_SOURCES, Word2Vec
 from tfcr.heads import HEADS
 from tfcr.schemes import SCHEMES
@@ -54,8 +55,8 @@ class Request:
     own_schemes
         The user's own ones among `schemes`, by name.
     systems
-        What runs beside the schemes: names of PRESETS, or System objects. Each runs once for each dataset and seed, and
-        once for each embedding if it uses vectors.
+        What runs beside the schemes: names of PRESETS and PEERS, or System objects. Each runs once for each
+        dataset and seed, and once for each embedding if it uses vectors.
     sizes
         Training sizes; None stands for the whole training fold.
     class_sizes
