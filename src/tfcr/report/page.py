@@ -12,10 +12,11 @@ from tfcr.experiment.plan.profiles import resolve_profile
 from tfcr.experiment.plan.word2vec import Word2Vec
 from tfcr.experiment.results.conclusions import conclude
 from tfcr.experiment.results.store import CellResult, Results
-from tfcr.experiment.results.summary import Figure, summarise, summarise_curves
+from tfcr.experiment.results.summary import Figure, Group, ranking_of, summarise, summarise_curves
 from tfcr.experiment.results.tables import printed
 from tfcr.pages import page
 from tfcr.report.curves import draw_curves
+from tfcr.report.ranks import draw_ranks
 
 
 def report_page(results: Results, *, title: str = "Experiments with class-weighted word embeddings") -> str:
@@ -32,7 +33,7 @@ def report_page(results: Results, *, title: str = "Experiments with class-weight
         conclusions=conclude(groups),
         n_folds=sum(len(cell.folds) for cell in cells),
         n_wanted=sum(cell.wanted for cell in cells),
-        tables=[printed(group) for group in groups],
+        tables=[(printed(group), _ranks(group)) for group in groups],
         figures=[_figure(figure) for figure in summarise_curves(cells)],
         datasets=_datasets(cells),
         profiles=_profiles(cells),
@@ -45,6 +46,14 @@ def report_page(results: Results, *, title: str = "Experiments with class-weight
 def _figure(figure: Figure) -> dict[str, Any]:
     drawn = b64encode(draw_curves(figure, "svg")).decode()
     return {"title": figure.place.title, "address": f"data:image/svg+xml;base64,{drawn}", "notes": figure.notes}
+
+
+def _ranks(group: Group) -> str | None:
+    """Return the address of the critical-difference diagram; None if there are too few datasets."""
+    ranking = ranking_of(group)
+    if ranking is None:
+        return None
+    return f"data:image/svg+xml;base64,{b64encode(draw_ranks(ranking, 'svg', group.place.title)).decode()}"
 
 
 def _datasets(cells: Iterable[CellResult]) -> list[tuple[Any, ...]]:

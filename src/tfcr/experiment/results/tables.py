@@ -143,7 +143,8 @@ def _marked(row: Row, pattern: str, escape: Callable[[str], str] = str) -> list[
 
 def _test_line(test: Comparison) -> str:
     corrected = "" if test.p_holm is None else f", with Holm's correction {test.p_holm:.3g}"
-    return f"{test.test}, {test.compared}: statistic {test.statistic:.3f}, p = {test.p:.3g}{corrected}"
+    effect = "" if test.effect is None else f"; {test.measure} {test.effect:.2f}"
+    return f"{test.test}, {test.compared}: statistic {test.statistic:.3f}, p = {test.p:.3g}{corrected}{effect}"
 
 
 def as_markdown(groups: Sequence[Group]) -> str:
