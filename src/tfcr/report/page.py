@@ -11,9 +11,9 @@ from jinja2 import Environment, StrictUndefined
 from tfcr.experiment.plan.profiles import resolve_profile
 from tfcr.experiment.plan.word2vec import Word2Vec
 from tfcr.experiment.results.conclusions import conclude
+from tfcr.experiment.results.printing import printed
 from tfcr.experiment.results.store import CellResult, Results
 from tfcr.experiment.results.summary import Figure, Group, ranking_of, summarise, summarise_curves
-from tfcr.experiment.results.tables import printed
 from tfcr.pages import page
 from tfcr.report.curves import draw_curves
 from tfcr.report.ranks import draw_ranks
