@@ -394,9 +394,8 @@ def ranks(
     write_file(Path(output), draw_ranks(ranking, kind, group.place.title))
     for name, rank in ranking.ranks.items():
         print(f"{rank:.2f}  {name}")
-    print(
-        f"critical difference {ranking.critical_difference:.2f} over {ranking.n_datasets} datasets; written to {output}"
-    )
+    print(f"critical difference {ranking.critical_difference:.2f} over {ranking.n_datasets} datasets")
+    print(f"{group.place.title}: written to {output}")
 
 
 def _one_place(found: "list[Placed]", wanted: dict[str, str], results: str, what: str) -> "Placed":
