@@ -21,10 +21,10 @@ from pathlib import Path
 import measuring
 
 from tfcr import SCHEMES, ClassCounts
-from tfcr.experiment import DatasetChoice, Reporter, Request, Word2Vec, open_results, run_experiment
+from tfcr.experiment import Request, Word2Vec, open_results, run_experiment
 from tfcr.experiment.plan.own_schemes import own_scheme
-from tfcr.experiment.plan.parsing import parse_folds, parse_names, parse_numbers
-from tfcr.experiment.plan.profiles import PAPER_SCHEMES, resolve_profile
+from tfcr.experiment.plan.parsing import parse_dataset, parse_folds, parse_names, parse_numbers
+from tfcr.experiment.plan.profiles import PAPER_SCHEMES
 from tfcr.experiment.plan.published import published_scores
 from tfcr.experiment.results.store import CellResult
 from tfcr.schemes import Weights
@@ -64,7 +64,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--kinds", type=parse_names, default=("cbow",), help=", ".join(KINDS))
     for name, default in numbers.items():
         parser.add_argument(f"--{name}", type=lambda text: parse_numbers(text, "a setting"), default=default)
-    parser.add_argument("--datasets", type=parse_names, default=("20ng", "semeval"))
+    parser.add_argument("--datasets", type=parse_names, default="20ng,semeval", help="of the paper, or NAME=FILE")
     parser.add_argument("--folds", type=parse_folds, default="1/10", help="folds, or the first of them")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--results", type=Path, default=measuring.RESULTS / "published-search.sqlite")
@@ -79,7 +79,7 @@ def requests(asked: argparse.Namespace) -> Iterable[Request]:
     settings = product(asked.kinds, asked.dimensions, asked.window, asked.epochs, asked.min_count, asked.lengths)
     for kind, dimensions, window, epochs, min_count, length in settings:
         yield Request(
-            datasets=tuple(DatasetChoice(name, name) for name in asked.datasets),
+            datasets=tuple(map(parse_dataset, asked.datasets)),
             schemes=(*(name for name in PAPER_SCHEMES if name != TFTRR), *READINGS.values()),
             own_schemes={own.name: own},
             heads=HEADS,
@@ -92,28 +92,20 @@ def requests(asked: argparse.Namespace) -> Iterable[Request]:
 
 
 def scores_of(results: Iterable[CellResult]) -> dict[Setting, Scores]:
-    """Return the scores of each setting."""
+    """Return the scores of each setting; other schemes than TF-TRR count for every reading of it."""
     found: dict[Setting, Scores] = {}
-    readings = {_stored(scheme): reading for reading, scheme in READINGS.items()}
     for result in results:
         cell = result.cell
         if not result.folds or cell.profile != PROFILE:
             continue
         score = sum(fold.macro_f1 for fold in result.folds) / len(result.folds)
-        reading = readings.get(_named(cell.settings.system["scheme"]))
+        # before the name of one's own scheme, a hash stands in the settings
+        stored = str(cell.settings.system["scheme"])
+        reading = next((reading for reading, scheme in READINGS.items() if stored.endswith(scheme)), None)
+        scheme = TFTRR if reading else cell.scheme
         for one in [reading] if reading else READINGS:
-            scheme = TFTRR if reading else cell.scheme
             found.setdefault(Setting(cell.vectors, one), {})[cell.dataset, cell.head, scheme] = score
     return found
-
-
-def _stored(scheme: str) -> str:
-    return resolve_profile(PROFILE).scheme(scheme)
-
-
-def _named(scheme: str) -> str:
-    """Return the name of a scheme in a cell's settings, where a hash stands before one's own."""
-    return next((name for name in READINGS.values() if scheme.endswith(name)), scheme)
 
 
 def distance(scores: Mapping[tuple[str, str, str], float], dataset: str) -> float | None:
@@ -155,11 +147,9 @@ def main(arguments: list[str]) -> None:
     asked.results.parent.mkdir(parents=True, exist_ok=True)
     with closing(open_results(asked.results, make=True)) as results:
         for request in [] if asked.table else requests(asked):
-            print(request.word2vec, request.vector_length, file=sys.stderr, flush=True)
-            run_experiment(request, results, processes=asked.processes, reporter=Reporter())
-            print(table_of(scores_of(results.cells()), asked.datasets), flush=True)
-        if asked.table:
-            print(table_of(scores_of(results.cells()), asked.datasets))
+            print(request.word2vec, "length", request.vector_length, file=sys.stderr, flush=True)
+            run_experiment(request, results, processes=asked.processes)
+        print(table_of(scores_of(results.cells()), [parse_dataset(name).name for name in asked.datasets]))
 
 
 if __name__ == "__main__":
