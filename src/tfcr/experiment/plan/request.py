@@ -56,7 +56,7 @@ class Request:
         The user's own ones among `schemes`, by name.
     systems
         What runs beside the schemes: names of PRESETS and PEERS, or System objects. Each runs once for each
-        dataset and seed, and once for each embedding if it uses vectors.
+        dataset and seed; if it uses vectors, once for each embedding and each way in which profiles make its vectors.
     sizes
         Training sizes; None stands for the whole training fold.
     class_sizes
