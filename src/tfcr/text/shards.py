@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ SHARD_DOCUMENTS = 1 << 16
 """Documents that make a shard, if they are short."""
 LEAST_DOCUMENTS = 2
 """Bigrams that fewer documents hold are no terms."""
+WORDS_HELD = 1 << 26
+"""Bytes up to which the words of all shards are held while they are united; if there are more, they are read twice."""
 KEYS_TOGETHER = 1 << 22
 """Bigrams of all shards that are counted together."""
 
@@ -430,24 +432,37 @@ def unite(places: Places, shards: Kept, *, room: TermRoom | None = None) -> Unit
 def _united_words(places: Places, shards: Kept) -> tuple[list[str], list[NDArray[np.int32]], NDArray[np.int64]]:
     """Return the words of all shards, sorted, the numbers of each shard's words, and the documents that hold each."""
     union: set[str] = set()
-    for some, _ in places.map(_words_of, shards):  # of one shard after the other: all at once would not fit
-        union.update(some)
+    held: list[_Words] = []
+    size = 0
+    for some in places.map(_words_of, shards):  # of one shard after the other: all at once would not fit
+        union.update(decode_words(some.text, some.offsets))
+        size += some.text.nbytes + some.offsets.nbytes
+        held = [*held, some] if size <= WORDS_HELD else []
     words = sorted(union)
     del union
     numbers = dict(zip(words, range(len(words)), strict=True))
     frequencies = np.zeros(len(words), np.int64)
     places_of = []
-    for some, counted in places.map(_words_of, shards):
-        at = np.fromiter(map(numbers.__getitem__, some), np.int32, len(some))
-        frequencies[at] += counted
+    for some in held if len(held) == len(shards) else places.map(_words_of, shards):
+        at = np.fromiter(
+            map(numbers.__getitem__, decode_words(some.text, some.offsets)), np.int32, len(some.offsets) - 1
+        )
+        frequencies[at] += some.frequencies
         places_of.append(at)
     return words, places_of, frequencies
 
 
-def _words_of(shard: Arrays) -> tuple[list[str], NDArray[np.int32]]:
-    """Return the words of a shard, and how many documents hold each."""
-    words = decode_words(shard["words.text"], shard["words.offsets"])
-    return words, shard["frequencies"][: len(words)]
+class _Words(NamedTuple):
+    """The words of a shard, packed, and how many documents hold each."""
+
+    text: NDArray[np.uint8]
+    offsets: NDArray[Any]
+    frequencies: NDArray[np.int32]
+
+
+def _words_of(shard: Arrays) -> _Words:
+    text, offsets = shard["words.text"], shard["words.offsets"]
+    return _Words(text, offsets, shard["frequencies"][: len(offsets) - 1])
 
 
 def _lengths_of(shard: Arrays) -> NDArray[np.int32]:
