@@ -104,7 +104,7 @@ class Grid:
             "--vector-length",
             metavar="LENGTH",
             help="Scale every word vector to this length.",
-            show_default="the profile's",
+            show_default="the profile's for w2v; others as they are",
         ),
     ] = None
     sample: Annotated[

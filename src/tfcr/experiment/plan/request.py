@@ -70,7 +70,8 @@ class Request:
     word2vec
         How in-domain word2vec is trained: a Word2Vec, or those of its settings that differ from the profile's.
     vector_length
-        Each word vector is scaled to this length before it is weighted; None: as the profile has it.
+        Each word vector is scaled to this length before it is weighted; None: as the profile has those of in-domain
+        word2vec, and others as they are.
     """
 
     datasets: tuple[DatasetChoice, ...]
@@ -99,9 +100,11 @@ class Request:
         now = self.word2vec
         return replace(self, word2vec=replace(now, **given) if isinstance(now, Word2Vec) else {**now, **given})
 
-    def vector_length_of(self, profile: Profile) -> float | None:
-        """Return the length that word vectors have for a profile; None for their own."""
-        return profile.vector_length if self.vector_length is None else self.vector_length
+    def vector_length_of(self, profile: Profile, source: str) -> float | None:
+        """Return the length that word vectors of a source have for a profile; None for their own."""
+        if self.vector_length is not None:
+            return self.vector_length
+        return profile.vector_length if source == IN_DOMAIN else None
 
     def wanted_folds(self) -> range:
         """Return the numbers of the folds to run."""
