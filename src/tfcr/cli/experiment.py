@@ -103,7 +103,7 @@ class Grid:
         grid_option(
             "--vector-length",
             metavar="LENGTH",
-            help="Scale every word vector to this length.",
+            help="Scale every word vector to this length; 0: none.",
             show_default="the profile's for w2v; others as they are",
         ),
     ] = None

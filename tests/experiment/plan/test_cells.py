@@ -66,5 +66,7 @@ def test_systems_run_once_per_embedding_if_they_need_vectors(request_: Request) 
     assert sorted(cells) == sorted([*schemes, *best, ("fast", "", "", "")])
     lengths = {one.vectors.length for one in planned if one.cell.scheme == "best" and one.vectors}
     assert lengths == {PROFILES["equations"].vector_length, PROFILES["published"].vector_length}
+    unscaled = plan_all(replace(both, schemes=("tfcr",), heads=("lr",), vector_length=0))
+    assert {one.vectors.length for one in unscaled if one.vectors} == {None}
     one_way = plan_all(replace(both, profiles=("equations", "log-tf"), schemes=(), systems=("best",)))
     assert [one.cell.embedding for one in one_way] == ["file", "w2v"]
