@@ -87,7 +87,7 @@ def requests(asked: argparse.Namespace) -> Iterable[Request]:
             folds=folds,
             first_folds=first_folds,
             word2vec=Word2Vec(dimensions, window, epochs, KINDS[kind], min_count),
-            vector_length=None if length == "none" else float(length),
+            vector_length=0 if length == "none" else float(length),
         )
 
 

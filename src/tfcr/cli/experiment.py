@@ -103,8 +103,8 @@ class Grid:
         grid_option(
             "--vector-length",
             metavar="LENGTH",
-            help="Scale every word vector to this length.",
-            show_default="the profile's",
+            help="Scale every word vector to this length; 0: none.",
+            show_default="the profile's for w2v; others as they are",
         ),
     ] = None
     sample: Annotated[

@@ -75,7 +75,7 @@ IN_WORDS: dict[str, str] = {
     "C": "C",
     "score": "the score is the",
     "left_out": "class that does not count",
-    "vector_length": "length that word vectors are scaled to",
+    "vector_length": "length that in-domain vectors are scaled to",
     "word2vec": "in-domain word2vec",
     "tokenizer": "tokeniser",
 }

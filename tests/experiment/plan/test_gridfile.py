@@ -64,7 +64,7 @@ def test_a_small_toml_file(data: Path, tmp_path: Path) -> None:
     assert asked.systems == ("fast",)
     assert (asked.folds, asked.first_folds, asked.sizes, asked.seeds) == (5, 2, (50, None), (0, 1))
     assert asked.word2vec_of(PROFILES["equations"]) == Word2Vec(dimensions=8, epochs=1)
-    assert asked.vector_length_of(PROFILES["equations"]) == 0.5
+    assert asked.vector_length_of(PROFILES["equations"], "a.vec") == 0.5
     asked.check()
 
 

@@ -128,8 +128,6 @@ def test_published_is_the_authors_program(
     classes = sorted(set(labels.tolist()))
     loaded = Embeddings.load(data.with_name("vectors.vec"))
     vectors = {word: np.asarray(loaded[word], np.float64) for word in loaded.words}
-    if profile.vector_length is not None:
-        vectors = {word: profile.vector_length * vector / np.linalg.norm(vector) for word, vector in vectors.items()}
     [cell] = results.cells()
     for fold, (train, test) in zip(cell.folds, cut_folds(labels, None, 5, 0), strict=False):
         weights = author_weights(profile.scheme(scheme), texts[train].tolist(), labels[train].tolist())

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from itertools import product
 from typing import Any
 
+from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import InputError
 from tfcr.experiment.plan.corpora import CorpusFacts, CorpusHandle, CorpusPlan
 from tfcr.experiment.plan.folds import ClassSizes
@@ -141,11 +142,13 @@ def _rows(request: Request, dataset: DatasetChoice) -> Iterator[_Row]:
     others = [resolve_system(system, dataset_tokenizer(dataset, "")) for system in request.systems]
     with_vectors = tuple(system for system in others if system.needs_vectors)
     profiles = [resolve_profile(name) for name in request.profiles]
-    vectors = {profile.name: (request.word2vec_of(profile), request.vector_length_of(profile)) for profile in profiles}
     for embedding in request.embeddings:
-        for name, how in vectors.items():
-            yield _Row(embedding, name, tuple(_scheme_systems(request, dataset, name)), *how)
-        for how in dict.fromkeys(vectors.values()):
+        vectors: dict[tuple[Word2Vec, float | None], None] = {}
+        for profile in profiles:
+            how = request.word2vec_of(profile), request.vector_length_of(profile, embedding.source)
+            yield _Row(embedding, profile.name, tuple(_scheme_systems(request, dataset, profile.name)), *how)
+            vectors[how if embedding.source == IN_DOMAIN else (Word2Vec(), how[1])] = None
+        for how in vectors:
             yield _Row(embedding, "", with_vectors, *how)
     yield _Row(None, "", tuple(system for system in others if not system.needs_vectors))
 

@@ -47,7 +47,8 @@ class Profile:
     left_out
         The class that does not count in macro-F1, if any.
     vector_length
-        Each word vector is scaled to this length; None for the vectors as they are.
+        Each vector of in-domain word2vec is scaled to this length; None for the vectors as they are. Vectors of files
+        always stay as they are.
     word2vec
         How in-domain word2vec is trained.
     tokenizer

@@ -16,14 +16,14 @@ from tfcr.experiment.plan.systems import System
 from tfcr.experiment.plan.word2vec import W2V_SOURCES, Word2Vec
 from tfcr.heads import HEADS
 from tfcr.schemes import SCHEMES
-from tfcr.system.parameters import FOLDS, SEED, check_all, number, whole
+from tfcr.system.parameters import FOLDS, SEED, check_all, number, whole, zero_or
 from tfcr.text.tokenizers import TOKENIZERS
 
 ALL_DOCUMENTS = 10**9
 """A sample so large that nothing is left out."""
 PAPER_SAMPLE = 100_000
 TRAINING_SIZE = whole("training size", 1, 10**9).or_none("for all")
-VECTOR_LENGTH = number("vector_length", 1e-3, 1e3).or_none("for the vectors as they are")
+VECTOR_LENGTH = zero_or(number("vector_length", 1e-3, 1e3)).or_none("for the profile's")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class Request:
     word2vec
         How in-domain word2vec is trained: a Word2Vec, or those of its settings that differ from the profile's.
     vector_length
-        Each word vector is scaled to this length before it is weighted; None: as the profile has it.
+        Each word vector is scaled to this length before it is weighted; 0: all stay as they are. None: in-domain
+        word2vec has the profile's, and others stay as they are.
     """
 
     datasets: tuple[DatasetChoice, ...]
@@ -99,9 +100,11 @@ class Request:
         now = self.word2vec
         return replace(self, word2vec=replace(now, **given) if isinstance(now, Word2Vec) else {**now, **given})
 
-    def vector_length_of(self, profile: Profile) -> float | None:
-        """Return the length that word vectors have for a profile; None for their own."""
-        return profile.vector_length if self.vector_length is None else self.vector_length
+    def vector_length_of(self, profile: Profile, source: str) -> float | None:
+        """Return the length that word vectors of a source have for a profile; None for their own."""
+        if self.vector_length is not None:
+            return self.vector_length or None
+        return profile.vector_length if source == IN_DOMAIN else None
 
     def wanted_folds(self) -> range:
         """Return the numbers of the folds to run."""
