@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tfcr.counting import Batch, CountedTexts, count_batches, count_to_keep, opened_documents
+from tfcr.counting import (
+    Batch,
+    CountedTexts,
+    count_batches,
+    count_batches_to_keep,
+    count_to_keep,
+    opened_documents,
+)
 from tfcr.decision import RULES, UNSURE, Decision, cost_matrix
 from tfcr.embeddings import AnyEmbeddings, Embeddings, resolve_tables, sources_of
 from tfcr.embeddings.automatic import choose_embeddings
@@ -345,7 +352,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             embeddings = self.load_embeddings([], documents=documents)
             self.fit_counted(documents, whole.labels, whole.sample_weight(), embeddings)
         self.check_limits()
-        return self.updated_from(before, texts, whole)
+        return self.updated_from(before, TrainingTexts.of(texts), whole)
 
     def partial_fit(
         self,
@@ -400,12 +407,15 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             texts, labels = [*before, *texts], joined_labels(labels_before, labels)
             weights = np.concatenate([weights_before, weights])
         absent = np.setdiff1d(every, classes_with_members(labels[weights > 0]))
-        if isinstance(labels, LabelSets):
-            self.fit(texts, labels if labels.form == INDICATOR else labels.over(np.unique(every)), weights)
-        elif len(absent):
-            self._fit_without(absent, texts, labels, weights)
-        else:
-            self.fit(texts, labels, weights)
+        with warnings.catch_warnings():
+            if len(absent):  # as the caller knows
+                warnings.filterwarnings("ignore", ".*(contain no words|no document has)", CorpusWarning)
+            if isinstance(labels, LabelSets):
+                self.fit(texts, labels if labels.form == INDICATOR else labels.over(np.unique(every)), weights)
+            elif len(absent):
+                self._fit_without(absent, texts, labels, weights)
+            else:
+                self.fit(texts, labels, weights)
         self._held = (texts, labels, weights, every) if len(absent) else None
         return self
 
@@ -420,13 +430,11 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             balanced = dict(zip(present.tolist(), (sizes.sum() / sizes / len(sizes)).tolist(), strict=True))
             self.set_params(class_weight=dict.fromkeys(absent.tolist(), 1.0) | balanced, decision=self._rule())
         try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", ".*contain no words", CorpusWarning)
-                self.fit(
-                    [*texts, *[""] * len(absent)],
-                    np.concatenate([labels, absent]),
-                    np.concatenate([weights, np.full(len(absent), LEAST_WEIGHT)]),
-                )
+            self.fit(
+                [*texts, *[""] * len(absent)],
+                np.concatenate([labels, absent]),
+                np.concatenate([weights, np.full(len(absent), LEAST_WEIGHT)]),
+            )
         finally:
             self.set_params(**given)
         self._set_trained(replace(self.model_, settings=self._settings()))
@@ -441,6 +449,29 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         InputError
             If the model keeps none, or they were counted otherwise, or the labels are of another type.
         """
+        kept = self._documents_to_update()
+        texts = check_texts(X)
+        labels = check_targets(y, len(texts))
+        weights = check_sample_weight(sample_weight, len(texts))
+        used = np.flatnonzero(weights > 0)
+        texts = [texts[number] for number in used]
+        added = count_to_keep(texts, labels[used], weights[used], self.tokenizer, bigrams=kept.bigrams)
+        whole = kept.plus(added)
+        self.keep_documents = True
+        return texts, whole
+
+    def with_batches(
+        self, batches: Iterable[Batch], progress: Callable[[int], None] = lambda documents: None
+    ) -> tuple[TrainingTexts, KeptDocuments]:
+        """Return the hashes of new texts that come batch by batch, and all documents; see `with_documents`."""
+        kept = self._documents_to_update()
+        added, seen = count_batches_to_keep(batches, self.tokenizer, bigrams=kept.bigrams, progress=progress)
+        whole = kept.plus(added)
+        self.keep_documents = True
+        return seen, whole
+
+    def _documents_to_update(self) -> KeptDocuments:
+        """Return the documents that the model keeps; raise InputError if it could not be trained again with more."""
         kept = self._trained().kept_documents()
         if kept is None:
             raise InputError(
@@ -456,17 +487,9 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 "same: fit again with all texts"
             )
         self.check_parameters()
-        texts = check_texts(X)
-        labels = check_targets(y, len(texts))
-        weights = check_sample_weight(sample_weight, len(texts))
-        used = np.flatnonzero(weights > 0)
-        texts = [texts[number] for number in used]
-        added = count_to_keep(texts, labels[used], weights[used], self.tokenizer, bigrams=kept.bigrams)
-        whole = kept.plus(added)
-        self.keep_documents = True
-        return texts, whole
+        return kept
 
-    def updated_from(self, before: TrainedModel, texts: list[str], whole: KeptDocuments | None) -> "TfcrClassifier":
+    def updated_from(self, before: TrainedModel, texts: TrainingTexts, whole: KeptDocuments | None) -> "TfcrClassifier":
         """Let the model that was fitted again remember what the one before it did, and these texts."""
         seen = before.training_texts()
         model = self._trained()
@@ -475,7 +498,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             replace(
                 model,
                 training={**model.training, **kept},
-                seen=None if seen is None else seen.plus(TrainingTexts.of(texts)),
+                seen=None if seen is None else seen.plus(texts),
                 documents=whole,
             ).rounded()
         )

@@ -13,7 +13,7 @@ from tfcr.errors import InputError
 from tfcr.features.checks import check_classes
 from tfcr.heads.large import SAMPLE_DOCUMENTS
 from tfcr.system.array_codec import Arrays, read_strings, write_strings
-from tfcr.system.checkpoints import BYTES
+from tfcr.system.checkpoints import BYTES, NO_CHECKPOINTS, Checkpoints
 from tfcr.system.files import scratch_folder
 from tfcr.system.places import Kept, Places, local_places
 from tfcr.text.class_counts import check_sample_weight
@@ -343,10 +343,35 @@ def count_to_keep(
     return KeptDocuments.of(shards, labels, weights, bigrams=bigrams)
 
 
+def count_batches_to_keep(
+    batches: Iterable[Batch],
+    tokenizer: str | AnyTokenizer,
+    *,
+    bigrams: bool,
+    progress: Callable[[int], None] = lambda documents: None,
+) -> tuple[KeptDocuments, TrainingTexts]:
+    """Count texts that come batch by batch as `count_to_keep` does, packed in a temporary file; and their hashes."""
+    numbers, hashes, weights = LabelNumbers(), [np.zeros(0, np.uint64)], [np.zeros(0)]
+
+    def packed() -> Iterator[Arrays]:
+        for texts, labels, of_texts in shard_batches(batches):
+            numbers.add(labels)
+            hashes.append(hash_texts(texts))
+            weights.append(of_texts)
+            yield pack_shard(count_shard(texts, tokenizer, bigrams=bigrams))
+            progress(sum(map(len, weights)))
+
+    with scratch_folder() as scratch:
+        shards = map_packed(scratch / PACKED, write_packed(scratch / PACKED, packed()))
+    return _keep(shards, numbers.labels(), np.concatenate(weights), bigrams), TrainingTexts.of_hashes(hashes)
+
+
 @contextmanager
-def opened_documents(kept: KeptDocuments, max_memory: int, *, all_blocks: bool = False) -> Iterator[ShardedDocuments]:
+def opened_documents(
+    kept: KeptDocuments, max_memory: int, checkpoints: Checkpoints = NO_CHECKPOINTS, *, all_blocks: bool = False
+) -> Iterator[ShardedDocuments]:
     """Give kept documents over one vocabulary, in temporary files; few of them with all of their terms, as by `fit`."""
-    with local_places() as places:
+    with local_places(checkpoints) as places:
         shards = places.keep(kept.shards())
         room = room_for_terms(max_memory, len(kept), len(kept.labels.classes), all_blocks=all_blocks)
         documents = unite(places, shards, room=room if len(kept) > SAMPLE_DOCUMENTS else None).documents

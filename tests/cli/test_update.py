@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.runner import Run
 from tfcr import TrainedModel
+from tfcr.heads import large
 
 READING = ("--text", "text", "--label", "label")
 
@@ -42,6 +43,48 @@ def test_updates_equal_training_at_once(
     np.testing.assert_allclose(one, two, atol=1e-4)
     if preset != "paper":  # whose vectors know none of these words
         assert "drinks" in TrainedModel.load(tmp_path / "m").predict(["grapes and wine"])
+
+
+def test_files_that_do_not_fit_are_added_as_a_stream(
+    run: Run, parts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("train", parts[0], *READING, "--preset", "fast", "--no-cv", "--keep-documents", "-o", tmp_path / "m")
+    for fits, name in ((True, "whole"), (False, "stream")):
+        monkeypatch.setattr("tfcr.evaluation.streams.fits_into_memory", lambda *given, fits=fits: fits)
+        printed = run("update", tmp_path / "m", *parts[1:], "--cv", 2, "-o", tmp_path / name)
+        assert printed.status == 0, printed.err
+        (tmp_path / f"{name}.out").write_text(printed.out.replace(name, "model"))
+    assert (tmp_path / "whole.out").read_text() == (tmp_path / "stream.out").read_text()
+    one, two = (TrainedModel.load(tmp_path / name) for name in ("whole", "stream"))
+    texts = [line.split(",")[0] for part in parts for line in part.read_text().splitlines()[1:]]
+    np.testing.assert_array_equal(one.score_texts(texts).scores, two.score_texts(texts).scores)
+    kept = [model.kept_documents() for model in (one, two)]
+    assert [None if some is None else len(some) for some in kept] == [123, 123]
+    again = run("update", tmp_path / "stream", parts[1])
+    assert "33 of these texts are in the model already, and count again" in again.err
+
+
+def test_an_update_that_was_stopped_is_resumed(
+    run: Run, parts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large, "SAMPLE_DOCUMENTS", 50)
+    monkeypatch.setattr(large, "LEAST_SAMPLE", 50)
+    monkeypatch.setattr("tfcr.evaluation.streams.fits_into_memory", lambda *given: False)
+    run("train", parts[0], *READING, "--preset", "fast", "--no-cv", "--keep-documents", "-o", tmp_path / "m")
+    update = ("update", tmp_path / "m", *parts[1:], "-o", tmp_path / "new")
+
+    def fail(*given: object, **more: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tfcr.classifier.collapse", fail)
+        printed = run(*update)
+    assert printed.status == 2
+    assert "to resume, type the same command again" in printed.err
+    printed = run(*update)
+    assert printed.status == 0, printed.err
+    assert "resuming training: a strength is picked for lexical; fitted: lexical" in printed.err
+    assert [path.name for path in tmp_path.glob(".*")] == []
 
 
 def test_cross_validation_and_another_folder(run: Run, parts: list[Path], tmp_path: Path) -> None:

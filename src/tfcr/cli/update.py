@@ -1,5 +1,7 @@
 """``tfcr update``."""
 
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -79,7 +81,10 @@ def update(
     """
     from tfcr.classifier import load
     from tfcr.evaluation import SAVING, learn_on_and_measure, update_and_measure
-    from tfcr.trained.format import check_writable
+    from tfcr.evaluation.streams import fits_into_memory, resumable
+    from tfcr.evaluation.updating import again, update_from_stream
+    from tfcr.system.checkpoints import remove_checkpoints
+    from tfcr.trained.format import check_writable, config_hash
 
     target = output or model
     check_writable(target)
@@ -89,23 +94,36 @@ def update(
         )
     refuse_given(context, ("group",), "which is for cross-validation of all documents, and old ones have no groups")
     if_stopped(f"no model was saved to {target}; to start over, type the same command again")
-    with progress_bar() as stages:
+    with progress_bar() as stages, ExitStack() as until_saved:
         stages.begin("reading")
         loaded = load(model)
         _check_kept(loaded, model, keep_weights=keep_weights)
         given = {"embeddings": embeddings, "max_memory": max_memory}
         loaded.set_params(**{name: value for name, value in given.items() if value is not None})
         known = loaded.model_
-        corpus = reading.corpus(data, known.training, known.classes.tolist(), several=known.decision.several)
-        seen = known.training_texts()
-        if seen is not None and (again := seen.count(corpus.texts).texts):
-            note(f"{again:,} of these texts are in the model already, and count again")
-        if keep_weights:
-            found = learn_on_and_measure(loaded, corpus, stages=stages)
+        about = known.training, known.classes.tolist()
+        stream = reading.stream(data, *about, several=known.decision.several)
+        if keep_weights or fits_into_memory(stream, loaded.max_memory):
+            corpus = reading.corpus(data, *about, several=known.decision.several, stream=stream)
+            seen = known.training_texts()
+            if seen is not None and (repeated := seen.count(corpus.texts).texts):
+                note(again(repeated))
+            if keep_weights:
+                found = learn_on_and_measure(loaded, corpus, stages=stages)
+            else:
+                found = update_and_measure(loaded, corpus, folds=folds, stages=stages, note=note)
         else:
-            found = update_and_measure(loaded, corpus, folds=folds, stages=stages, note=note)
+            for line in stream.notes:
+                note(line)
+            checkpoints = until_saved.enter_context(
+                resumable(target, loaded, stream, note=note, updates=config_hash(Path(model)), folds=folds)
+            )
+            if_stopped(f"no model was saved to {target}; to resume, type the same command again")
+            found = update_from_stream(loaded, stream, folds=folds, stages=stages, note=note, checkpoints=checkpoints)
         stages.begin(SAVING)
         loaded.save(target)
+        until_saved.close()
+        remove_checkpoints(target)
         if_stopped(f"the model is saved in {target}")
     if keep_weights:
         note(KEPT)

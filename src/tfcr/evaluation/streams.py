@@ -46,6 +46,7 @@ from tfcr.system.versions import recorded_versions
 from tfcr.text.documents import TextStream
 from tfcr.text.label_sets import GivenLabels, LabelSets, NumberedLabels
 from tfcr.text.labels import label_array
+from tfcr.text.shards import Documents
 
 MEASURED = "measured"
 """Name of a checkpoint: the scores and figures of the cross-validation."""
@@ -83,25 +84,38 @@ def resumable_places(
     choices
         What else the result depends on.
     """
-    data = stream.made_from()
-    if data is None:  # what is read once cannot be told to be the same
-        with nullcontext(cluster) if cluster is not None else local_places() as places:
+    with resumable(output, model, stream, note=note, where="a cluster" if cluster else "here", **choices) as kept:
+        if cluster is not None:
+            cluster.checkpoints = kept
+        with nullcontext(cluster) if cluster is not None else local_places(kept) as places:
             yield places
+
+
+@contextmanager
+def resumable(
+    output: str | os.PathLike[str],
+    model: TfcrClassifier,
+    stream: LabelledStream,
+    *,
+    note: Note = lambda line: None,
+    **choices: Any,
+) -> Iterator[Checkpoints]:
+    """Give the checkpoints of a training; see `resumable_places`. None are kept of data that can be read only once."""
+    data = stream.made_from()
+    if data is None:
+        yield NO_CHECKPOINTS
         return
     made_from = {
         "data": data,
         "options": {**_settings(model), **{name: repr(value) for name, value in choices.items()}},
         "vectors": _vector_files(model),
         "versions": recorded_versions(),
-        "places": "here" if cluster is None else "a cluster",
     }
-    with checkpoints_beside(output, made_from, note) as checkpoints:
-        if cluster is not None:
-            cluster.checkpoints = checkpoints or NO_CHECKPOINTS
-        with nullcontext(cluster) if cluster is not None else local_places(checkpoints or NO_CHECKPOINTS) as places:
-            if line := _standing(places.checkpoints, stream.n_rows):
-                note(f"resuming training: {line}")
-            yield places
+    with checkpoints_beside(output, made_from, note) as found:
+        checkpoints = found or NO_CHECKPOINTS
+        if line := _standing(checkpoints, stream.n_rows):
+            note(f"resuming training: {line}")
+        yield checkpoints
 
 
 def _settings(model: TfcrClassifier) -> dict[str, str]:
@@ -285,11 +299,8 @@ def _measure(
 ) -> tuple[dict[str, float], Any]:
     """Cross-validate on a sample, and return the scores, and the figures that the model keeps."""
     documents, labels = counted.documents, counted.labels
-    targets = make_targets(labels, labels.classes, np.ones(len(labels)), None)
-    words = int(documents.only_words().document_frequencies().sum())
-    size = sample_size(len(documents), words * model.entries_per_word)
-    rows = draw_sample(Examples(documents, targets), size).rows if len(labels) > size else np.arange(len(labels))
-    some = _listed(labels[rows])
+    rows = sample_rows(model, documents, labels)
+    some = listed(labels[rows])
     part = Prepared(documents.rows(rows), some, embeddings, None)
     n_folds = min(folds, _smallest(some))
     measured = for_part(model, some, some).set_params(precision=None)
@@ -298,18 +309,31 @@ def _measure(
         return {}, None
     elsewhere = documents.places.each if documents.places.reads_files else None
     result = cross_validate_prepared(measured, part, None, folds=n_folds, stages=stages, elsewhere=elsewhere)
-    if len(rows) < len(labels):
-        note(
-            f"cross-validated on a sample of {len(rows):,} of {len(labels):,} documents: the model, trained on all, is "
-            "likely to be better"
-        )
+    tell_sample(rows, labels, note)
     for line in compare_with_majority(result, balanced=model.class_weight == "balanced"):
         note(line)
     numbers = rows + 1 if file_rows is None else file_rows[rows]
     return named_scores(result, n_folds), Figures.of(result, numbers.tolist(), None).as_json()
 
 
-def _listed(labels: NumberedLabels | LabelSets) -> Any:
+def sample_rows(model: TfcrClassifier, documents: Documents, labels: NumberedLabels | LabelSets) -> NDArray[np.int64]:
+    """Return the documents to cross-validate a model on: all, or a sample if there are many."""
+    targets = make_targets(labels, labels.classes, np.ones(len(labels)), None)
+    words = int(documents.only_words().document_frequencies().sum())
+    size = sample_size(len(documents), words * model.entries_per_word)
+    return draw_sample(Examples(documents, targets), size).rows if len(labels) > size else np.arange(len(labels))
+
+
+def tell_sample(rows: NDArray[np.int64], labels: NumberedLabels | LabelSets, note: Note) -> None:
+    """Say that cross-validation was on a sample, if it was."""
+    if len(rows) < len(labels):
+        note(
+            f"cross-validated on a sample of {len(rows):,} of {len(labels):,} documents: the model, trained on all, is "
+            "likely to be better"
+        )
+
+
+def listed(labels: NumberedLabels | LabelSets) -> NDArray[Any] | LabelSets:
     """Return labels of a sample as arrays of labels, as other corpora have them."""
     return labels.classes[labels.numbers] if isinstance(labels, NumberedLabels) else labels
 

@@ -1,5 +1,6 @@
 """A model that was trained before, with more documents: trained again exactly, or its scores learn on."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,14 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfcr.classifier import TfcrClassifier
-from tfcr.counting import opened_documents
+from tfcr.counting import Batch, opened_documents
 from tfcr.data import Corpus
+from tfcr.data.labelled_stream import LabelledStream
 from tfcr.data.labels import written_label
 from tfcr.data.several import FlatLabels
+from tfcr.decision import macro_f1_of_labels
 from tfcr.embeddings.automatic import Note
 from tfcr.errors import InputError
 from tfcr.evaluation.scores import Evaluation
+from tfcr.evaluation.streams import listed, sample_rows, tell_sample
 from tfcr.evaluation.validation import (
+    COUNTING,
     FIT,
     MEASURED_FOLDS,
     Prepared,
@@ -25,12 +30,16 @@ from tfcr.evaluation.validation import (
     evaluate,
     needs_of,
 )
+from tfcr.system.checkpoints import NO_CHECKPOINTS, Checkpoints
 from tfcr.system.hardware import memory_limit
 from tfcr.system.progress import Stages
-from tfcr.text.class_counts import check_targets
+from tfcr.text.class_counts import Labels, check_targets
+from tfcr.text.label_numbers import LabelNumbers
 from tfcr.text.label_sets import LabelSets, NumberedLabels
+from tfcr.trained.kept_documents import KeptDocuments
 from tfcr.trained.learning_on import learn_on
 from tfcr.trained.model import TrainedModel
+from tfcr.trained.seen import TrainingTexts
 
 TESTED = 10
 """One of so many new documents is held out, to measure what learning on from the others gains."""
@@ -93,17 +102,56 @@ def update_and_measure(
     MEASURED_FOLDS.check(folds)
     stages, before = stages or Stages(), model.model_
     corpus = like_model(before, corpus)
-    stages.begin("counting words")
+    stages.begin(COUNTING)
     texts, whole = model.with_documents(corpus.texts, corpus.labels)
     score = _score_before(before, corpus)
+    scores = _train_again(model, TrainingTexts.of(texts), whole, folds, stages, note)
+    return _described(model, before, corpus.name, len(corpus), score, scores)
+
+
+def update_from_stream(
+    model: TfcrClassifier,
+    stream: LabelledStream,
+    *,
+    folds: int = 0,
+    stages: Stages | None = None,
+    note: Note | None = None,
+    checkpoints: Checkpoints = NO_CHECKPOINTS,
+) -> Update:
+    """Do what `update_and_measure` does with files that do not fit into memory; `checkpoints` resume the fit."""
+    MEASURED_FOLDS.check(folds)
+    stages, before = stages or Stages(), model.model_
+    first = next(iter(stream))
+    check_several(before, Corpus(first.texts, first.labels, name=stream.name))
+    batches = _BatchesLike(before, stream)
+    stages.begin(COUNTING)
+    seen, whole = model.with_batches(batches, lambda done: stages.count(done, stream.n_rows))
+    score = _score_before_batches(before, batches, note)
+    scores = _train_again(model, seen, whole, folds, stages, note, checkpoints)
+    return _described(model, before, stream.name, stream.n_rows, score, scores)
+
+
+def _train_again(
+    model: TfcrClassifier,
+    texts: TrainingTexts,
+    whole: KeptDocuments,
+    folds: int,
+    stages: Stages,
+    note: Note | None,
+    checkpoints: Checkpoints = NO_CHECKPOINTS,
+) -> dict[str, float]:
+    """Train a model on all documents, and return the scores of the cross-validation; of many documents, on a sample."""
+    before = model.model_
     scores: dict[str, float] = {}
-    with opened_documents(whole, memory_limit(model.max_memory), all_blocks=model.has_all_blocks) as documents:
+    memory, all_blocks = memory_limit(model.max_memory), model.has_all_blocks
+    with opened_documents(whole, memory, checkpoints, all_blocks=all_blocks) as documents:
         embeddings = model.load_embeddings([], documents=documents, note=note)
         if folds:
-            every = documents.rows(np.arange(len(documents)))
-            prepared = Prepared(every, _as_labels(whole.labels), embeddings, needs_of(model))
+            rows = sample_rows(model, documents, whole.labels)
+            prepared = Prepared(documents.rows(rows), listed(whole.labels[rows]), embeddings, needs_of(model))
             found = cross_validate_prepared(model, prepared, folds=folds, stages=stages)
             scores = {f"macro-F1, mean of {folds} folds": found.macro_f1, "accuracy": found.accuracy}
+            tell_sample(rows, whole.labels, note or (lambda line: None))
         stages.begin(FIT, "all documents")
         model.fit_counted(
             documents,
@@ -114,7 +162,23 @@ def update_and_measure(
         )
     model.check_limits()
     model.updated_from(before, texts, whole)
-    return _described(model, before, corpus, score, scores)
+    return scores
+
+
+class _BatchesLike(Iterable[Batch]):
+    """The texts and labels of a stream, labels of the model's type; see `like_model`."""
+
+    def __init__(self, model: TrainedModel, stream: LabelledStream) -> None:
+        self.stream = stream
+        self.as_text = model.classes.dtype.kind in "UO" and not all(isinstance(some, str) for some in stream.classes)
+
+    def __iter__(self) -> Iterator[tuple[list[str], list[Any]]]:
+        for piece in self.stream:
+            flat = FlatLabels.of(piece.labels)
+            yield (
+                piece.texts,
+                flat.nest([written_label(some) for some in flat.labels]) if self.as_text else piece.labels,
+            )
 
 
 def learn_on_and_measure(model: TfcrClassifier, corpus: Corpus, *, stages: Stages | None = None) -> Update:
@@ -138,7 +202,7 @@ def learn_on_and_measure(model: TfcrClassifier, corpus: Corpus, *, stages: Stage
         }
     stages.begin(FIT, "new documents")
     model.partial_fit(corpus.texts, corpus.labels)
-    return _described(model, before, corpus, score, scores, kept_weights=True)
+    return _described(model, before, corpus.name, len(corpus), score, scores, kept_weights=True)
 
 
 def _held_out(corpus: Corpus) -> tuple[list[int], list[int]]:
@@ -146,10 +210,6 @@ def _held_out(corpus: Corpus) -> tuple[list[int], list[int]]:
     order = np.random.default_rng(0).permutation(len(corpus))
     size = len(corpus) // TESTED
     return (np.sort(order[size:]).tolist(), np.sort(order[:size]).tolist()) if size >= LEAST_TESTED else ([], [])
-
-
-def _as_labels(labels: NumberedLabels | LabelSets) -> NDArray[Any] | LabelSets:
-    return labels if isinstance(labels, LabelSets) else labels.classes[labels.numbers]
 
 
 def _score_before(model: TrainedModel, corpus: Corpus) -> float | None:
@@ -163,10 +223,41 @@ def _score_before(model: TrainedModel, corpus: Corpus) -> float | None:
     return None if found.seen is not None and found.seen.texts else found.macro_f1
 
 
+def _score_before_batches(model: TrainedModel, batches: _BatchesLike, note: Note | None) -> float | None:
+    """Return what `_score_before` does for texts that come batch by batch; note how many the model has seen."""
+    trained_on, seen = model.training_texts(), 0
+    labels, predicted = LabelNumbers(), LabelNumbers()
+    for texts, of_texts in batches:
+        labels.add(of_texts)
+        found = model.decision.assigned(model.score_texts(texts).scores)
+        predicted.add(found.lists() if isinstance(found, LabelSets) else found.tolist())
+        seen += 0 if trained_on is None else trained_on.count(texts).texts
+    if seen:
+        if note is not None:
+            note(again(seen))
+        return None
+    true, given = labels.labels(), predicted.labels()
+    classes = np.union1d(true.classes.astype(str), given.classes.astype(str))
+    return macro_f1_of_labels(_over(true, classes), _over(given, classes))
+
+
+def _over(labels: NumberedLabels | LabelSets, classes: Labels) -> NDArray[Any] | LabelSets:
+    """Return labels as numbers of classes, compared as text."""
+    if isinstance(labels, LabelSets):
+        return labels.over(classes)
+    return np.asarray(np.searchsorted(classes, labels.classes.astype(str))[labels.numbers])
+
+
+def again(n_texts: int) -> str:
+    """Return what is said of texts that a model was trained on before."""
+    return f"{n_texts:,} of these texts are in the model already, and count again"
+
+
 def _described(
     model: TfcrClassifier,
     before: TrainedModel,
-    corpus: Corpus,
+    name: str,
+    n_documents: int,
     score: float | None,
     scores: dict[str, float],
     **how: Any,
@@ -176,12 +267,12 @@ def _described(
     new = tuple(label for label in model.classes_.tolist() if str(label) not in known)
     after, old = model.model_.training["words"], before.training["words"]
     entry = {
-        "data": Path(corpus.name).name,
-        "documents": len(corpus),
+        "data": Path(name).name,
+        "documents": n_documents,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         **how,
     }
     updates = [*before.training.get("updates", []), entry]
     training = {**model.training_, "updates": updates}
     model.model_ = replace(model.model_, training=training, scores=scores, figures=None)
-    return Update(len(corpus), after - old, new, score, scores)
+    return Update(n_documents, after - old, new, score, scores)

@@ -484,7 +484,7 @@ def _keys_between(
     """Return the bigrams of a shard whose first word has a number from `first` to `last`, as keys, and documents."""
     keys, counted = _keys_of_shard(shard, places, n_words), shard["frequencies"][len(places) :]
     start, end = np.searchsorted(keys, [first * n_words, last * n_words])
-    return keys[start:end], counted[start:end]
+    return keys[start:end].copy(), counted[start:end].copy()  # or all bigrams of the shard would stay in memory
 
 
 def _keys_of_shard(shard: Arrays, places: NDArray[np.int32], n_words: int) -> NDArray[np.int64]:
