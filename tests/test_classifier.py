@@ -124,7 +124,9 @@ def test_top_words_are_those_of_the_class(corpus: Corpus, vectors: Embeddings) -
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_scheme_with_every_head(scheme: str, head: str, corpus: Corpus, vectors: Embeddings) -> None:
     model = fitted(corpus, vectors, scheme=scheme, head=head)
-    assert model.score(corpus.texts, corpus.labels) > (0.6 if scheme in ("none", "tfidf", "tfidf-class") else 0.9)
+    # most words of this corpus occur in one class alone, where `tftrr-all` is neutral
+    weak = {"none": 0.6, "tfidf": 0.6, "tfidf-class": 0.6, "tftrr-all": 0.5}
+    assert model.score(corpus.texts, corpus.labels) > weak.get(scheme, 0.9)
     probabilities = model.predict_proba(corpus.texts)
     assert probabilities.shape == (120, 3)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)

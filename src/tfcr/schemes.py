@@ -125,11 +125,11 @@ def tftrr_all(counts: ClassCounts, *, alpha: float = 1.2) -> Weights:
     Examples
     --------
     "good" occurs in *pos* alone, so that R is 0 in both classes: (log 1 + 1) · log 1.2 = 0.182;
-    "film": (log 4 + 1) · log(1 + 1.2) = 1.882.
+    "film": (log 4 + 1) · log(1 + 1.2) = 1.881.
 
     >>> tftrr_all(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).round(3)
     array([[0.182, 0.182],
-           [1.882, 1.882],
+           [1.881, 1.881],
            [0.182, 0.182]], dtype=float32)
     """
     ALPHA.check(alpha)
