@@ -31,7 +31,7 @@ from pathlib import Path
 import measuring
 from accuracy_tables import COLUMNS, FEW, IN_DOMAIN, collect, data_of, markdown_of
 from many_classes import MANY, many_classes
-from systems import GLOVE, SYSTEMS, is_installed, vector_file
+from systems import GLOVE, SYSTEMS, vector_file
 
 from tfcr import PRESETS
 from tfcr.data import load_data
@@ -48,6 +48,7 @@ from tfcr.experiment import (
     run_experiment,
 )
 from tfcr.experiment.plan.parsing import parse_dataset, parse_folds, parse_names, parse_numbers
+from tfcr.experiment.plan.peers import is_installed
 from tfcr.experiment.plan.request import ALL_DOCUMENTS
 from tfcr.system.files import written_beside
 from tfcr.warmup import warm_up

@@ -24,8 +24,8 @@ from tfcr.decision import confusion_matrix, macro_f1
 from tfcr.experiment.plan.corpora import CorpusPlan
 from tfcr.experiment.plan.folds import Split, cut_folds
 from tfcr.experiment.plan.profiles import PROFILES
-from tfcr.experiment.plan.request import Word2Vec
 from tfcr.experiment.plan.vectors import plan_vectors
+from tfcr.experiment.plan.word2vec import Word2Vec
 from tfcr.experiment.run.corpora import PreparedCorpus, open_corpus, prepare_corpus
 from tfcr.experiment.run.features import FoldFeatures, count_training, weigh
 from tfcr.experiment.run.vectors import PrepareVectors, WordVectors, open_vectors

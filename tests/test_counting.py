@@ -8,7 +8,7 @@ import pytest
 
 from tests.heads.test_sharded import LABELS, TEXTS, VECTORS
 from tfcr import TfcrClassifier, counting, load
-from tfcr.counting import count_batches, most_terms, shard_batches
+from tfcr.counting import count_batches, room_for_terms, shard_batches
 from tfcr.errors import CorpusWarning, InputError
 from tfcr.heads import large
 from tfcr.system.places import MemoryPlaces
@@ -98,10 +98,10 @@ def test_several_labels_come_as_lists() -> None:
 
 
 def test_terms_without_room_are_left_out_and_named() -> None:
-    n_terms = most_terms(30_000, 3)
     counted = count_batches(Batches(50), MemoryPlaces(), "words", bigrams=True, max_memory=30_000)
-    assert len(counted.documents.vocabulary) <= n_terms
-    assert "terms, and room for" in counted.notes[0]
+    room = room_for_terms(30_000, len(counted.labels), 3)
+    assert 0 < len(counted.documents.vocabulary) * room.each <= room.bytes
+    assert "terms or more, and less room for them" in counted.notes[0]
     with pytest.warns(CorpusWarning, match="are left out"):
         TfcrClassifier.from_preset("best", embeddings=None, max_memory=30_000).fit_batches(Batches(50))
 

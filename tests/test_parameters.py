@@ -21,7 +21,7 @@ from tfcr.data import Corpus
 from tfcr.errors import InputError, shown
 from tfcr.evaluation import cross_validate, plan_folds, train_and_measure
 from tfcr.features.parts import PARTS
-from tfcr.schemes import tftrr, top_weights
+from tfcr.schemes import tftrr, tftrr_all, top_weights
 from tfcr.system.parameters import flag, number, whole
 
 TEXTS = ["good film", "bad film", "good good", "bad bad"] * 3
@@ -83,6 +83,7 @@ CALLS: dict[str, tuple[Callable[..., Any], list[str]]] = {
         ["dimensions", "window", "epochs", "skip_gram", "min_count", "seed", "tokenizer"],
     ),
     "tftrr": (lambda **given: tftrr(COUNTS, **given), ["alpha"]),
+    "tftrr-all": (lambda **given: tftrr_all(COUNTS, **given), ["alpha"]),
     "top_weights": (lambda **given: top_weights(**{"scheme": "tfcr", "counts": COUNTS, "n": 2, **given}), ["n"]),
     "plan_folds": (lambda **given: plan_folds(CORPUS, **{"folds": 2, **given}), ["folds", "min_class_size"]),
     "cross_validate": (

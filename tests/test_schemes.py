@@ -66,6 +66,12 @@ def naive_tftrr(n: Naive, w: str, c: str, alpha: float = 1.2) -> float:
     return (math.log(tf) + 1) * math.log(n.p_class(w, c) / n.p_rest(w, c) + alpha) if tf else 0.0
 
 
+def naive_tftrr_all(n: Naive, w: str, c: str, alpha: float = 1.2) -> float:
+    elsewhere = n.occurrences(w, not_of=c)
+    ratio = n.p_class(w, c) / (elsewhere / n.occurrences(not_of=c)) if elsewhere else 0.0
+    return (math.log(n.occurrences(w)) + 1) * math.log(ratio + alpha)
+
+
 def naive_tfcr(n: Naive, w: str, c: str) -> float:
     return n.occurrences(w, of=c) / n.occurrences(of=c) * n.occurrences(w, of=c) / n.occurrences(w)
 
@@ -94,6 +100,7 @@ NAIVE: dict[str, Callable[[Naive, str, str], float]] = {
     "tfcr-log": naive_tfcr_log,
     "tfidf-class": naive_tfidf_class,
     "kld-all": naive_kld_all,
+    "tftrr-all": naive_tftrr_all,
 }
 
 
@@ -116,11 +123,12 @@ def test_scheme_equals_its_formula(name: str, corpus: Labelled) -> None:
     np.testing.assert_allclose(weights, expected, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize(("name", "naive"), [("tftrr", naive_tftrr), ("tftrr-all", naive_tftrr_all)])
 @given(CORPORA, st.floats(1, 5))
-def test_tftrr_takes_alpha(corpus: Labelled, alpha: float) -> None:
+def test_tftrr_takes_alpha(name: str, naive: Callable[..., float], corpus: Labelled, alpha: float) -> None:
     counts = counts_of(corpus)
-    weights = compute_weights(partial(SCHEMES["tftrr"], alpha=alpha), counts)
-    expected = [[naive_tftrr(Naive(corpus), w, c, alpha) for c in counts.classes] for w in counts.words]
+    weights = compute_weights(partial(SCHEMES[name], alpha=alpha), counts)
+    expected = [[naive(Naive(corpus), w, c, alpha) for c in counts.classes] for w in counts.words]
     np.testing.assert_allclose(weights, expected, rtol=1e-5, atol=1e-7)
 
 
@@ -135,6 +143,9 @@ def test_hand_worked_numbers() -> None:
     assert SCHEMES["kld"](counts)[a] == pytest.approx([3 / 5 * math.log((3 / 5) / (1 / 8)), 0])
     assert SCHEMES["kld"](counts)[b] == pytest.approx([0, 1 / 3 * math.log((1 / 3) / (1 / 5))])
     assert SCHEMES["tftrr"](counts)[a, 0] == pytest.approx((math.log(3) + 1) * math.log((3 / 5) / (1 / 8) + 1.2))
+    assert SCHEMES["tftrr-all"](counts)[a] == pytest.approx([(math.log(3) + 1) * math.log(1.2)] * 2)
+    in_x, in_y = (math.log(ratio + 1.2) for ratio in ((1 / 5) / (1 / 3), (1 / 3) / (1 / 5)))
+    assert SCHEMES["tftrr-all"](counts)[b] == pytest.approx([(math.log(2) + 1) * in_x, (math.log(2) + 1) * in_y])
     assert SCHEMES["tfidf-class"](counts)[a, 0] == pytest.approx(math.log(2) / 2 * math.log(3))
     assert SCHEMES["kld-all"](counts)[a, 0] == pytest.approx(1 * math.log(1 / (2 / 4)))
 
@@ -163,9 +174,10 @@ def test_a_word_of_every_document_weighs_nothing_whatever_the_rounding(name: str
     assert (SCHEMES[name](counts)[counts.words.index("film")] == 0).all()
 
 
-def test_alpha_below_one_is_refused() -> None:
+@pytest.mark.parametrize("name", ["tftrr", "tftrr-all"])
+def test_alpha_below_one_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="found alpha=0.5; expected a number from 1 to"):
-        compute_weights(partial(SCHEMES["tftrr"], alpha=0.5), ClassCounts.from_texts(["a", "b"], ["x", "y"]))
+        compute_weights(partial(SCHEMES[name], alpha=0.5), ClassCounts.from_texts(["a", "b"], ["x", "y"]))
     compute_weights(partial(SCHEMES["tftrr"], alpha=1), ClassCounts.from_texts(["a", "b"], ["x", "y"]))
 
 

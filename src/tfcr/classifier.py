@@ -46,7 +46,7 @@ from tfcr.presets import PRESETS
 from tfcr.schemes import Scheme, resolve_scheme, scheme_name
 from tfcr.system.array_codec import read_strings, write_strings
 from tfcr.system.checkpoints import NO_CHECKPOINTS, Checkpoints
-from tfcr.system.hardware import check_fits, memory_limit
+from tfcr.system.hardware import check_fits, memory_limit, return_memory
 from tfcr.system.parameters import DIMENSIONS, MAX_MEMORY, MIN_COUNT, UNLABELLED, Parameter, check_all, flag, number
 from tfcr.system.places import Places, local_places
 from tfcr.system.progress import Progress, Tell
@@ -348,7 +348,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         """
         before = self._trained()
         texts, whole = self.with_documents(X, y, sample_weight)
-        with opened_documents(whole, memory_limit(self.max_memory)) as documents:
+        with opened_documents(whole, memory_limit(self.max_memory), all_blocks=self.has_all_blocks) as documents:
             embeddings = self.load_embeddings([], documents=documents)
             self.fit_counted(documents, whole.labels, whole.sample_weight(), embeddings)
         self.check_limits()
@@ -520,6 +520,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             max_memory=memory_limit(self.max_memory),
             progress=progress,
             keep_documents=self.keep_documents,
+            all_blocks=self.has_all_blocks,
         )
 
     def fit_counted(
@@ -556,6 +557,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
         stacked = fitted.stacked
         decision, self._limits = self._decide(labels, counts.classes, stacked)
         tell("building the word table", FITTING)
+        return_memory()  # what fitting has freed
         seen = documents if stacked.uses_bigrams else documents.only_words()
         table = collapse(seen, sample_weight, stacked.blocks, stacked.fitted)
         self._solution = stacked.fitted if self.warm_start else None
@@ -612,6 +614,21 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
     def uses_vectors(self) -> bool:
         """Whether one of the parts needs embeddings."""
         return any(part.needs_vectors for part in self._part_rows())
+
+    @property
+    def memory_per_byte(self) -> float:
+        """About how many bytes training takes for each byte of text, if all of it is in memory."""
+        return max(part.memory for part in self._part_rows())
+
+    @property
+    def entries_per_word(self) -> float:
+        """About how many sparse features a document has for each of its different words."""
+        return max(part.entries for part in self._part_rows())
+
+    @property
+    def has_all_blocks(self) -> bool:
+        """Whether the output of each class sees the blocks of all classes."""
+        return self.blocks == "all" and any(part.supervised for part in self._part_rows())
 
     @property
     def uses_bigrams(self) -> bool:
@@ -823,6 +840,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
                 supervised=part.supervised,
                 cross_fit=self.cross_fit if part.supervised else 0,
                 cost=part.cost,
+                entries=part.entries,
             )
             for name, part in rows.items()
         ]

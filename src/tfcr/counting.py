@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,7 +21,7 @@ from tfcr.text.documents import check_texts
 from tfcr.text.label_numbers import LabelNumbers
 from tfcr.text.label_sets import AnyLabels, LabelSets, NumberedLabels, classes_of
 from tfcr.text.labels import label_array
-from tfcr.text.shards import SHARD_CHARACTERS, SHARD_DOCUMENTS, ShardedDocuments, count_shard, unite
+from tfcr.text.shards import SHARD_CHARACTERS, SHARD_DOCUMENTS, ShardedDocuments, TermRoom, count_shard, unite
 from tfcr.text.tokenizers import AnyTokenizer
 from tfcr.text.vocabulary import Vocabulary
 from tfcr.trained.kept_documents import KeptDocuments, map_packed, pack_shard, write_packed
@@ -29,10 +29,16 @@ from tfcr.trained.seen import TrainingTexts, hash_texts
 
 SHARD, PIECE, COUNTED, PACKED = "shard", "piece", "counted", "packed"
 """Names of checkpoints."""
-TERMS_SHARE = 3
-"""Coefficients of terms take at most this fraction of the memory."""
-TERM_BYTES, OUTPUT_BYTES = 300, 56
+BASE_BYTES, DOCUMENT_BYTES = 350_000_000, 32
+"""Memory that training in shards takes whatever the data, and for each document; measured on the generated corpus."""
+TERM_BYTES, OUTPUT_BYTES = 600, 125
 """Memory for a term, and for each of its outputs: coefficients, gradient, step and what solving for it takes."""
+VALUE_BYTES = 16
+"""Memory for each value of a word table while it is made."""
+SAFETY = 0.85
+"""The fraction of the memory left for terms that is planned for."""
+LEAST_SHARE = 0.2
+"""The fraction of all memory that terms may take at the least."""
 
 Batch = tuple[list[str], list[Any]] | tuple[list[str], list[Any], Iterable[float]]
 """Texts, and their labels: one each, or several; and the weight of each text, if it is not 1."""
@@ -88,6 +94,7 @@ def count_batches(
     max_memory: int,
     progress: Callable[[int], None] = lambda documents: None,
     keep_documents: bool = False,
+    all_blocks: bool = False,
 ) -> CountedTexts:
     """Count labelled texts into shards.
 
@@ -105,6 +112,8 @@ def count_batches(
         Called with the number of documents so far.
     keep_documents
         Whether shards are also packed, to be kept in a model; in a temporary file.
+    all_blocks
+        Whether the output of each class sees the blocks of all classes: terms take more memory then.
     """
     if (known := _resumed(places, bigrams, keep_documents=keep_documents)) is not None:
         return known
@@ -136,14 +145,14 @@ def count_batches(
         raise InputError("found no documents; expected documents of at least two classes")
     labels = numbers.labels()
     check_classes(classes_of(labels))
-    most = most_terms(max_memory, len(labels.classes))
     packed = _pack(places, shards) if keep_documents else None
-    united = unite(places, shards, most_terms=most)
+    room = room_for_terms(max_memory, len(labels), len(labels.classes), all_blocks=all_blocks)
+    united = unite(places, shards, room=room)
     notes: tuple[str, ...] = ()
     if united.least_documents > 1:
         kept = len(united.documents.vocabulary)
         notes = (
-            f"found {united.n_terms:,} terms, and room for {most:,} in max_memory; those in fewer than "
+            f"found {united.n_terms:,} terms or more, and less room for them in max_memory; those in fewer than "
             f"{united.least_documents} documents are left out: {kept:,} are kept",
         )
     of_all = np.concatenate(weights)
@@ -191,13 +200,18 @@ def _labels_of(shard: Arrays, classes: Sequence[Any]) -> tuple[list[Any], NDArra
     return labels, shard["hashes"]
 
 
-def most_terms(max_memory: int, n_classes: int) -> int:
-    """Return how many terms have room in memory, with a coefficient for each class.
+def room_for_terms(max_memory: int, n_documents: int, n_classes: int, *, all_blocks: bool = False) -> TermRoom:
+    """Return the memory that terms may take, with a coefficient for each class.
 
-    >>> most_terms(2 * 10**9, 20)
-    469483
+    If each class sees the blocks of all, a term has as many values as there are classes for each class that it is in,
+    and it is in no more classes than documents.
+
+    >>> room_for_terms(2 * 10**9, 10**7, 20)
+    TermRoom(bytes=1130500000, each=3100, by_document=0, documents=0)
     """
-    return int(max_memory / TERMS_SHARE / (TERM_BYTES + OUTPUT_BYTES * n_classes))
+    left = SAFETY * (max_memory - BASE_BYTES - DOCUMENT_BYTES * n_documents)
+    room = TermRoom(int(max(left, LEAST_SHARE * max_memory)), TERM_BYTES + OUTPUT_BYTES * n_classes)
+    return replace(room, by_document=VALUE_BYTES * n_classes, documents=n_classes) if all_blocks else room
 
 
 def shard_batches(batches: Iterable[Batch]) -> Iterator[tuple[list[str], list[Any], NDArray[np.float64]]]:
@@ -345,12 +359,16 @@ def count_batches_to_keep(
 
 @contextmanager
 def opened_documents(
-    kept: KeptDocuments, max_memory: int, checkpoints: Checkpoints = NO_CHECKPOINTS
+    kept: KeptDocuments,
+    max_memory: int,
+    *,
+    all_blocks: bool = False,
+    checkpoints: Checkpoints = NO_CHECKPOINTS,
 ) -> Iterator[ShardedDocuments]:
     """Give kept documents over one vocabulary, in temporary files; few of them with all of their terms, as by `fit`."""
     with local_places(checkpoints) as places:
         shards = places.keep(kept.shards())
-        most = most_terms(max_memory, len(kept.labels.classes)) if len(kept) > SAMPLE_DOCUMENTS else None
-        documents = unite(places, shards, most_terms=most).documents
+        room = room_for_terms(max_memory, len(kept), len(kept.labels.classes), all_blocks=all_blocks)
+        documents = unite(places, shards, room=room if len(kept) > SAMPLE_DOCUMENTS else None).documents
         places.drop(shards)
         yield documents

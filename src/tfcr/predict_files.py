@@ -18,7 +18,7 @@ from tfcr.data.addresses import file_name, is_address
 from tfcr.data.columns import Columns
 from tfcr.data.corpus import is_stream
 from tfcr.data.options import Table
-from tfcr.data.resumable import TableFile, complete_record, journal_of, resumable_file
+from tfcr.data.resumable import TableFile, complete_record, journal_of, part_of, resumable_file
 from tfcr.data.sources import files_in_folders, resolve_sources
 from tfcr.data.writers import WRITERS, Style, check_target, frame_writer
 from tfcr.errors import DataError, InputError
@@ -167,10 +167,11 @@ def _drop_parts(journal: Path) -> None:
 
 
 class Predicted(NamedTuple):
-    """What was predicted, and whether an earlier run had written it all."""
+    """What was predicted, whether an earlier run had written it all, and what the user may want to know."""
 
     summary: Summary
     was_complete: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def state_of(sources: Sequence[str]) -> list[list[int]]:
@@ -249,6 +250,72 @@ def predict_target(
                     read += int(table.frame.estimated_size())
                     tell(read)
     return Predicted(summary)
+
+
+def can_map(targets: Sequence[Target]) -> bool:
+    """Return whether each target is a file by itself, made of files: whoever shares the disk can predict it."""
+    sources = [source for target in targets for source in target.sources]
+    return len(targets) > 1 and not any(is_stream(source) or is_address(source) for source in sources)
+
+
+def map_targets(
+    work: Callable[..., Any],
+    targets: Sequence[Target],
+    model: TrainedModel,
+    journal: Journal | None,
+    elsewhere: Elsewhere,
+    *arguments: Any,
+) -> Iterator[tuple[Target, Predicted | DataError]]:
+    """Yield what was predicted for each target, or why it was not; each is read, predicted and written elsewhere.
+
+    Parameters
+    ----------
+    work
+        Predicts and writes one target, given the arguments; returns the state of its summary, the size of its file and
+        what the user may want to know, or a DataError.
+    targets
+        Those for which `can_map` holds.
+    model, journal
+        The model, and the journal of the run: it records files that are complete.
+    elsewhere
+        Calls `work` for each target, in order.
+    arguments
+        What else `work` takes.
+    """
+    classes = added_classes(model)
+    inputs = {target: state_of(target.sources) if journal is not None else None for target in targets}
+    known = {
+        target: record
+        for target in targets
+        if journal is not None
+        and target.path is not None
+        and (record := complete_record(target.path, journal, inputs[target])) is not None
+    }
+    found = elsewhere(work, [target for target in targets if target not in known], *arguments)
+    for target in targets:
+        if target in known:
+            yield target, Predicted(Summary.restored(classes, known[target]["notes"]), was_complete=True)
+            continue
+        written = next(found)
+        if isinstance(written, DataError):
+            yield target, written
+            continue
+        state, size, notes = written
+        path = target.path
+        if path is None or not is_there(path) or path.stat().st_size != size:
+            yield (
+                target,
+                DataError(
+                    f"{path} was written by a worker, and is not here; expected a folder that all workers share: give "
+                    "one, or predict without --dask"
+                ),
+            )
+            continue
+        summary = Summary.restored(classes, state)
+        if journal is not None:
+            part_of(path).unlink(missing_ok=True)  # what a run on this machine had begun
+            journal.add(path.name, summary.rows, size, inputs=inputs[target], notes=state, complete=True)
+        yield target, Predicted(summary, notes=tuple(notes))
 
 
 def _predicted(

@@ -5,13 +5,14 @@ does not depend on the class. To add one, write the function and add a row to SC
 
 `none`, `tfidf`, `kld`, `tftrr` and `tfcr` are the equations as the paper prints them. `tfcr-log`, `tfidf-class`
 and `kld-all` are what the author's released program computes instead; the published scores follow the program.
+`tftrr-all` is another reading of the printed TF-TRR, which is not in the program.
 
 In the formulas, |w_c| counts the occurrences of word w in class c and |w| in all classes, N_c all word occurrences in c
 and N in all classes; r stands for the documents that are not in c; df counts documents instead of occurrences, D_c the
 documents in c and D all documents. Decisions where the paper is silent:
 
 - A word that never occurs has weight 0 in every scheme, `none` included.
-- P(w|r) = 0 is replaced by one occurrence in the whole corpus: 1 / N.
+- P(w|r) = 0 is replaced by one occurrence in the whole corpus, 1 / N, unless the scheme says otherwise.
 - Negative weights are clipped at 0: they would bring the sum of a document's weights, the divisor, near zero.
 
 The examples share a corpus of two classes: "film" twice in each, "good" once in *pos*, "bad" once in *neg*.
@@ -107,6 +108,36 @@ def tftrr(counts: ClassCounts, *, alpha: float = 1.2) -> Weights:
     return _weights((_log(occurrences) + (occurrences > 0)) * np.log(in_class / in_rest + alpha))
 
 
+def tftrr_all(counts: ClassCounts, *, alpha: float = 1.2) -> Weights:
+    """Return (log |w| + 1) · log(R + α), with R = P(w|c) / P(w|r), and R = 0 where P(w|r) = 0.
+
+    Another reading of TF-TRR, which comes nearer to the published scores. tf counts all classes, so that a word seen
+    in training weighs in every class, also where it does not occur; and a word that no other class has is neutral: it
+    weighs as much in its own class as in all others.
+
+    Parameters
+    ----------
+    counts
+        The counts of the training documents.
+    alpha
+        At least 1, as in `tftrr`.
+
+    Examples
+    --------
+    "good" occurs in *pos* alone, so that R is 0 in both classes: (log 1 + 1) · log 1.2 = 0.182;
+    "film": (log 4 + 1) · log(1 + 1.2) = 1.882.
+
+    >>> tftrr_all(ClassCounts.from_texts(["bad film film", "good film film"], ["neg", "pos"])).round(3)
+    array([[0.182, 0.182],
+           [1.882, 1.882],
+           [0.182, 0.182]], dtype=float32)
+    """
+    ALPHA.check(alpha)
+    in_class, in_rest = _word_probabilities(counts, unseen=0)
+    totals = counts.word_occurrences[:, None]
+    return _weights((_log(totals) + (totals > 0)) * np.log(_ratio(in_class, in_rest) + alpha))
+
+
 def tfcr(counts: ClassCounts) -> Weights:
     """Return (|w_c| / N_c) · (|w_c| / |w|): the paper's TF-CR.
 
@@ -185,6 +216,7 @@ SCHEMES: dict[str, Scheme] = {
     "tfcr-log": tfcr_log,
     "tfidf-class": tfidf_class,
     "kld-all": kld_all,
+    "tftrr-all": tftrr_all,
 }
 
 
@@ -280,8 +312,13 @@ def contested_words(
     return found
 
 
-def _word_probabilities(counts: ClassCounts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return P(w|c) and P(w|r), both (n_words, n_classes); P(w|r) is never 0."""
+def _word_probabilities(
+    counts: ClassCounts, unseen: float | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return P(w|c) and P(w|r), both (n_words, n_classes).
+
+    Where P(w|r) is 0, it is replaced by `unseen`; None stands for one occurrence in the whole corpus.
+    """
     occurrences = counts.occurrences.toarray()
     in_class = _ratio(occurrences, counts.class_occurrences)
     totals = counts.word_occurrences[:, None]
@@ -289,7 +326,7 @@ def _word_probabilities(counts: ClassCounts) -> tuple[NDArray[np.float64], NDArr
     rest = np.where(totals - occurrences > 1e-9 * totals, totals - occurrences, 0)
     in_rest = _ratio(rest, counts.n_occurrences - counts.class_occurrences)
     one_occurrence = 1 / max(counts.n_occurrences, 1)
-    return in_class, np.where(in_rest > 0, in_rest, one_occurrence)
+    return in_class, np.where(in_rest > 0, in_rest, one_occurrence if unseen is None else unseen)
 
 
 def _ratio(above: Any, below: Any) -> NDArray[np.float64]:

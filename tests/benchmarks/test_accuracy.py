@@ -155,16 +155,6 @@ def test_every_system_has_its_own_settings(modules: Any) -> None:
     assert len({json.dumps(system.settings) for system in systems}) == len(systems)
 
 
-def test_the_inner_split(modules: Any) -> None:
-    labels = np.repeat(["a", "b", "c", "d"], [100, 100, 100, 1])
-    train, test = modules("systems").inner_split(labels)
-    assert sorted([*train, *test]) == list(range(301))
-    assert [int((labels[test] == label).sum()) for label in "abcd"] == [20, 20, 20, 0]
-    splits = modules("systems").inner_splits(labels)
-    assert len({tuple(test) for _, test in splits}) == 5
-    assert len(modules("systems").inner_splits(np.repeat(labels, 7))) == 1
-
-
 def test_balanced_weights_are_tried_if_classes_are_uneven(modules: Any) -> None:
     systems = modules("systems")
     choices = [(None, 1.0), ("balanced", 1.0)]
@@ -243,12 +233,6 @@ def test_a_missing_encoder(modules: Any, monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setattr(accuracy, "is_installed", lambda system: system.name != "wordllama+lr")
     assert "wordllama+lr" not in accuracy.wanted_systems(accuracy.parse([]))
     assert "left out: wordllama+lr;" in capsys.readouterr().err
-
-
-def test_what_is_installed(modules: Any) -> None:
-    systems = modules("systems")
-    assert systems.is_installed(systems.SYSTEMS["tfidf"])
-    assert not systems.is_installed(systems.Peer("new", systems.TfidfSvm, packages=("numpy", "no_such_package")))
 
 
 # tables --------------------------------------------------------------------------------------------------------------

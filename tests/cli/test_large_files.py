@@ -23,7 +23,7 @@ def nothing_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     scratch.mkdir()
     monkeypatch.setattr("tfcr.counting.SHARD_DOCUMENTS", 64)
     monkeypatch.setattr(large, "SAMPLE_DOCUMENTS", 150)
-    monkeypatch.setattr(streams, "fits_into_memory", lambda stream, max_memory: False)
+    monkeypatch.setattr(streams, "fits_into_memory", lambda stream, model: False)
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     return scratch
 

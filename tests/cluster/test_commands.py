@@ -37,6 +37,31 @@ def test_train_and_predict_give_what_they_give_here(run: Run, table: Path, addre
 
 
 @pytest.mark.slow
+def test_files_are_predicted_by_workers(run: Run, table: Path, address: str) -> None:  # noqa: F811
+    """Each file by itself: what fails is named, the others are complete, and a second run takes up what is left."""
+    folder = table.parent
+    assert run("train", table, "--preset", "fast", "--no-cv", "-o", folder / "model").status == 0
+    files = [folder / f"{name}.csv" for name in "abc"]
+    for number, file in enumerate(files):
+        pl.read_csv(table).slice(80 * number, 80).write_csv(file)
+    right = files[1].read_text()
+    files[1].write_text("other\n1\n")
+    asked = ("predict", folder / "model", *files, "-o")
+    here = run(*asked, f"{folder}/here/")
+    there = run(*asked, f"{folder}/there/", "--dask", address)
+    assert (here.status, there.status) == (2, 2)
+    assert here.err.replace("/here/", "/there/") == there.err
+    files[1].write_text(right)
+    resumed = run(*asked, f"{folder}/there/", "--dask", address, "--resume")
+    assert resumed.status == 0, resumed.err
+    assert f"{folder}/there/a.csv: 80 rows, complete already" in resumed.err
+    assert run(*asked, f"{folder}/here/", "--resume").status == 0
+    for file in files:
+        assert (folder / "there" / file.name).read_text() == (folder / "here" / file.name).read_text()
+    assert sorted(path.name for path in (folder / "there").iterdir()) == ["a.csv", "b.csv", "c.csv"]
+
+
+@pytest.mark.slow
 def test_predict_is_resumed_on_a_cluster(
     run: Run,  # noqa: F811
     table: Path,

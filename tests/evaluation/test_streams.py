@@ -103,5 +103,5 @@ def test_several_labels(tmp_path: Path) -> None:
 
 def test_what_fits_is_held_in_memory(data: str) -> None:
     stream = labelled_stream([data])
-    assert not fits_into_memory(stream, "1KB")
-    assert fits_into_memory(stream, "1GB")
+    assert not fits_into_memory(stream, TfcrClassifier(max_memory="1KB"))
+    assert fits_into_memory(stream, TfcrClassifier(max_memory="1GB"))

@@ -32,7 +32,7 @@ from tfcr.experiment import (
         (["run", "--datasets", "pydocs", "--scheme-from", "x"], "expected FILE.py:FUNCTION"),
         (["run", "--datasets", "pydocs", "--processes", "0"], "'--processes'"),
         (["table", "--results", "none.sqlite"], "does not exist; expected a file of results"),
-        (["table", "--format", "word"], "unknown format 'word'; known: text, markdown, latex, csv, json"),
+        (["table", "--format", "word"], "unknown format 'word'; known: text, markdown, latex, paper, csv, json"),
         (["curve", "-o", "x.doc"], "unknown format of a picture 'doc'; known: png, svg, pdf"),
         (["report", "--results", "none.sqlite"], "does not exist"),
         (["status", "--results", "none.sqlite"], "does not exist"),

@@ -124,3 +124,24 @@ def test_a_piece_without_documents() -> None:
     features, columns = layout.features(piece)
     assert features.times(np.ones((3, 1), np.float32)).shape == (0, 1)
     assert columns.tolist() == [0, 1, len(DOCUMENTS.vocabulary)]
+
+
+@pytest.mark.parametrize("kind", ["all", "own"])
+@pytest.mark.parametrize("rows", [3, 100])
+def test_dense_features_are_kept_as_whole_numbers(kind: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is wrong by half a unit at most, and the largest of a column and chunk is 32,767 units."""
+    monkeypatch.setattr("tfcr.features.matrix.ROWS", rows)
+    monkeypatch.setattr("tfcr.features.pieces.ROWS", rows)
+    blocks = KINDS[kind]
+    layout = make_layout(sharded(TEXTS, (7,)).only_words(), blocks, WEIGHTS, 3)
+    piece = whole_piece(documents_of(blocks))
+    kept = layout.prepared(piece)
+    assert kept["numbers"].dtype == np.int16
+    assert layout.bytes_prepared == kept["numbers"].nbytes // len(TEXTS)
+    assert np.abs(kept["numbers"]).max() == 32767
+    whole = layout.features(piece).features.take(np.arange(7))
+    found = [(rows, some.take(np.arange(some.shape[0]))) for rows, (some, _) in layout.in_chunks(kept)]
+    assert len(found) == len(kept["units"]) == (3 if rows == 3 else 1)
+    for (at, matrix), units in zip(found, kept["units"], strict=True):
+        assert (np.abs(matrix - whole[at]) <= 0.51 * units).all()
+    np.testing.assert_allclose(np.concatenate([matrix for _, matrix in found])[:, -1], 1, rtol=1e-6)

@@ -554,7 +554,7 @@ def _corpus_content(folder: Path) -> tuple[Any, ...]:
     matrix = corpus.documents.matrix
     return (
         *(handle.facts, handle.data_hash, corpus.texts(), corpus.documents.vocabulary.words, corpus.labels.tolist()),
-        *(matrix.toarray().tolist(), corpus.without_urls.toarray().tolist(), corpus.classes.tolist()),
+        *(matrix.toarray().tolist(), corpus.program_counts.toarray().tolist(), corpus.classes.tolist()),
     )
 
 

@@ -16,7 +16,7 @@ from tfcr.experiment import (
     open_results,
 )
 from tfcr.experiment.results.summary import Figure, summarise_curves
-from tfcr.report.curves import LOOKS, draw_curves, scheme_looks
+from tfcr.report.curves import LOOKS, _draw, draw_curves, in_papers_order, scheme_looks
 from tfcr.report.drawing import PICTURE_FORMATS
 
 
@@ -33,6 +33,18 @@ def test_the_same_curves_give_the_same_file(kind: str) -> None:
     first = draw_curves(small_figure(), kind)
     assert first.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind])
     assert draw_curves(small_figure(), kind) == first
+
+
+def test_panels_stand_in_the_papers_order_four_in_a_row() -> None:
+    figure = small_figure()
+    panel = figure.panels["20ng"]
+    names = ["mine", "semeval", "hate (davidson)", "dbpedia, 90 of 100 documents", "20ng"]
+    many = replace(figure, panels=dict.fromkeys(names, panel))
+    assert in_papers_order(many) == [*names[:0:-1][:1], names[3], names[2], names[1], names[0]]
+    picture = _draw(many)
+    assert [axes.get_title() for axes in picture.axes if axes.axison] == in_papers_order(many)
+    assert [axes.get_xlabel() for axes in picture.axes[:5]] == ["", *["training documents"] * 4]
+    assert [axes.get_ylabel() for axes in picture.axes[:5]] == ["macro-F1", "", "", "", "macro-F1"]
 
 
 def test_the_command(finished: Path, run: Run, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def trained(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def rounded(trained: TfcrClassifier, monkeypatch: pytest.MonkeyPatch) -> WordTable:
     monkeypatch.setattr(rounding, "ROUNDED_FROM", 0)
+    monkeypatch.setattr(rounding, "CHUNK", 50)  # several ranges of entries
     return round_table(trained.table_)
 
 

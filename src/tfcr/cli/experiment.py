@@ -1,10 +1,10 @@
-"""``tfcr experiment run|table|curve|report|status``."""
+"""``tfcr experiment run|table|curve|ranks|report|status|merge``."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from tfcr.cluster import DaskPlaces
     from tfcr.experiment.plan.request import Request
     from tfcr.experiment.results.summary import Figure
+    from tfcr.experiment.results.summary import Group as Table
     from tfcr.experiment.run.runner import Outcome, RunProgress
+
+    Placed = TypeVar("Placed", Figure, Table)
 
 app = typer.Typer(cls=Group, help="The paper's experiments, or your own in the same grid.", no_args_is_help=True)
 
@@ -62,7 +65,10 @@ class Grid:
     systems: Annotated[
         str | None,
         grid_option(
-            "--systems", metavar="NAMES", help="Presets to run beside the schemes: {presets}.", show_default="none"
+            "--systems",
+            metavar="NAMES",
+            help="What to run beside the schemes: presets ({presets}), or what people use today ({peers}).",
+            show_default="none",
         ),
     ] = None
     heads: Annotated[
@@ -92,6 +98,15 @@ class Grid:
         str | None,
         grid_option("--seeds", metavar="LIST", help="Random seeds, one repeat each.", show_default="0"),
     ] = None
+    vector_length: Annotated[
+        float | None,
+        grid_option(
+            "--vector-length",
+            metavar="LENGTH",
+            help="Scale every word vector to this length; 0: none.",
+            show_default="the profile's for w2v; others as they are",
+        ),
+    ] = None
     sample: Annotated[
         int | None,
         grid_option("--sample", metavar="N", help="Maximum number of documents per dataset.", show_default="100000"),
@@ -119,7 +134,8 @@ class Grid:
             "profile": lambda text: {"profiles": parse_names(text)},
             "seeds": lambda text: {"seeds": parse_numbers(text, "seeds")},
         }
-        found: dict[str, Any] = {} if self.sample is None else {"sample": self.sample}
+        numbers = {"sample": self.sample, "vector_length": self.vector_length}
+        found: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
         for name, parse in parsers.items():
             text = getattr(self, name)
             if text is not None:
@@ -224,8 +240,6 @@ def _request(
     file: str | None, table: str | None, curve: bool, schemes: list[str], grid: Grid, in_domain: InDomain
 ) -> "Request":
     """Return what is asked for, checked, and print notes on what was left out."""
-    from dataclasses import replace
-
     from tfcr.experiment.plan.gridfile import read_grid
     from tfcr.experiment.plan.grids import make_request
     from tfcr.experiment.plan.own_schemes import own_scheme
@@ -234,7 +248,7 @@ def _request(
     file_parameters = read_grid(file) if file else None
     request, notes = make_request(table=table, curve=curve, file=file_parameters, given=grid.parameters())
     request = with_own_schemes(request, [own_scheme(text) for text in schemes])
-    request = replace(request, word2vec=replace(request.word2vec, **in_domain.given()))
+    request = request.training_word2vec(in_domain.given())
     request.check()
     for line in notes:
         note(line)
@@ -328,22 +342,72 @@ def curve(
     figures = summarise_curves(opened.cells())
     opened.close()
     wanted = {"profile": profile, "head": head, "embedding": embeddings}
-    chosen = _one_figure(figures, {name: value for name, value in wanted.items() if value}, results)
+    given = {name: value for name, value in wanted.items() if value}
+    chosen = _one_place(figures, given, results, "curve of two sizes or more")
     write_file(Path(output), draw_curves(chosen, kind))
     for line in chosen.notes:
         note(line)
     print(f"{chosen.place.title}: {len(chosen.panels)} panels written to {output}")
 
 
-def _one_figure(figures: "list[Figure]", wanted: dict[str, str], results: str) -> "Figure":
+@app.command(cls=Command)
+def ranks(
+    output: Annotated[
+        str,
+        output_option(
+            "--output", "-o", metavar="FILE", help="Picture to write ({pictures}, by its ending).", show_default=False
+        ),
+    ],
+    results: ResultsFile = DEFAULT_RESULTS,
+    profile: OneProfile = None,
+    head: Annotated[str | None, output_option("--head", metavar="NAME", help="Only this head, one of {heads}.")] = None,
+    embeddings: Annotated[str | None, output_option("--embeddings", metavar="NAME", help="Only these vectors.")] = None,
+) -> None:
+    """Draw mean ranks over datasets. The critical-difference diagram; needs six datasets or more.
+
+    \b
+    tfcr experiment ranks -o ranks.svg
+    """
+    from pathlib import Path
+
+    from tfcr.errors import ResultsError, look_up
+    from tfcr.experiment.results.statistics import FEWEST_DATASETS
+    from tfcr.experiment.results.store import open_results
+    from tfcr.experiment.results.summary import ranking_of, summarise
+    from tfcr.report import PICTURE_FORMATS, draw_ranks
+    from tfcr.system.files import write_file
+
+    kind = Path(output).suffix.removeprefix(".").lower()
+    look_up(PICTURE_FORMATS, kind, "format of a picture")
+    opened = open_results(results)
+    groups = [group for group in summarise(opened.cells()) if len(group.columns) > 1]
+    opened.close()
+    wanted = {"profile": profile, "head": head, "embedding": embeddings}
+    given = {name: value for name, value in wanted.items() if value}
+    group = _one_place(groups, given, results, "table with two columns or more")
+    ranking = ranking_of(group)
+    if ranking is None:
+        raise ResultsError(
+            f"found {len(group.rows)} datasets in {group.place.title}; expected {FEWEST_DATASETS} or more that have "
+            "all columns: run more with tfcr experiment run --datasets"
+        )
+    write_file(Path(output), draw_ranks(ranking, kind, group.place.title))
+    for name, rank in ranking.ranks.items():
+        print(f"{rank:.2f}  {name}")
+    print(f"critical difference {ranking.critical_difference:.2f} over {ranking.n_datasets} datasets")
+    print(f"{group.place.title}: written to {output}")
+
+
+def _one_place(found: "list[Placed]", wanted: dict[str, str], results: str, what: str) -> "Placed":
+    """Return the only table or figure of a place that was asked for."""
     from tfcr.errors import ResultsError
 
-    kept = [figure for figure in figures if all(getattr(figure.place, name) == value for name, value in wanted.items())]
+    kept = [one for one in found if all(getattr(one.place, name) == value for name, value in wanted.items())]
     if not kept:
-        raise ResultsError(f"{results} holds no curve of two sizes or more; run: tfcr experiment run --curve")
+        raise ResultsError(f"{results} holds no {what}; run: tfcr experiment run")
     if len(kept) > 1:
-        titles = "; ".join(figure.place.title for figure in kept)
-        raise ResultsError(f"found {len(kept)} figures ({titles}); choose with --profile, --head, --embeddings")
+        titles = "; ".join(one.place.title for one in kept)
+        raise ResultsError(f"found {len(kept)} of them ({titles}); choose with --profile, --head, --embeddings")
     return kept[0]
 
 
@@ -393,6 +457,31 @@ def status(results: ResultsFile = DEFAULT_RESULTS, json: Json = False) -> None:
     print_table(columns, [tuple(vars(row).values()) for row in rows])
     left = sum(row.folds_left for row in rows)
     print(f"\n{left} folds left, {running} of them under way" if left else "\nall done")
+
+
+@app.command(cls=Command)
+def merge(
+    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files of results.", show_default=False)],
+    output: Annotated[
+        str,
+        output_option("--output", "-o", metavar="FILE", help="File to write; may be one of FILES.", show_default=False),
+    ],
+    json: Json = False,
+) -> None:
+    """Join files of results into one. The same folds must agree.
+
+    \b
+    tfcr experiment merge job-1.sqlite job-2.sqlite -o experiments.sqlite
+    """
+    from tfcr.experiment.results.merge import merge_results
+
+    if_stopped(f"{output} was not written; to start over, type the same command again")
+    merged = merge_results(files, output)
+    if json:
+        print_json({"results": output, **vars(merged)})
+        return
+    print(f"{merged.files} files: {merged.cells} cells, {merged.folds} folds, {merged.held_twice} of them held twice")
+    print(f"Next: tfcr experiment table --results {output}")
 
 
 @contextmanager

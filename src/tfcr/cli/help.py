@@ -28,6 +28,7 @@ TABLES = {
     "parts": ("features/parts.py", "PARTS"),
     "pictures": ("report/drawing.py", "PICTURE_FORMATS"),
     "presets": ("presets.py", "PRESETS"),
+    "peers": ("experiment/plan/peers.py", "PEERS"),
     "profiles": ("experiment/plan/profiles.py", "PROFILES"),
     "quotings": ("data/dialect.py", "QUOTINGS"),
     "readers": ("data/readers.py", "READERS"),

@@ -11,12 +11,13 @@ from tfcr.cli.options import COSTS_HELP, Dask, Data, Model, Reading, Writing, da
 from tfcr.cli.output import if_stopped, note, progress_bar, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tfcr.data.options import Table
     from tfcr.data.writers import Style
-    from tfcr.predict_files import Target
-    from tfcr.predict_table import Extras, Summary
+    from tfcr.errors import DataError
+    from tfcr.predict_files import Predicted, Target
+    from tfcr.predict_table import Extras
     from tfcr.system.journal import Journal
     from tfcr.trained.model import TrainedModel
 
@@ -98,24 +99,28 @@ def predict(
         run_journal(targets, output, model, options, resume=resume, note=note) as journal,
         progress_bar(hidden=output is None and sys.stdout.isatty()) as stages,  # the rows go there
     ):
-        job = _Job(classifier, reading, writing, extras, json, None if places is None else places.each)
+        job = Job(classifier, reading, writing, extras, json)
         if_stopped(_if_stopped(output, can_resume=journal is not None))
         stages.begin("reading")
         before, in_all = 0, _size_of_files(targets)
-        for target in targets:
 
-            def tell(size: int, before: int = before) -> None:
-                stages.tell("predicting", (before + size) / max(in_all, before + size))
+        def tell(size: int) -> None:
+            stages.tell("predicting", (before + size) / max(in_all, before + size))
 
-            try:
-                total.merge(job.run(target, journal, tell, named=len(targets) > 1))
-            except DataError as error:
+        for target, found in job.run_all(targets, journal, tell, None if places is None else places.each):
+            if isinstance(found, DataError):
                 if len(targets) == 1:
-                    raise
-                warn(f"{target.path} was not written: {error}")
+                    raise found
+                warn(f"{target.path} was not written: {found}")
                 failed.append(target)
-            else:
-                before += _size_of_files([target])
+                continue
+            for line in found.notes:
+                note(line)
+            if len(targets) > 1:
+                done = ", complete already" if found.was_complete else ""
+                note(f"{target.path}: {found.summary.rows:,} rows{done}")
+            total.merge(found.summary)
+            before += _size_of_files([target])
         if journal is not None and not failed:
             journal.remove()
     for line in total.lines():
@@ -128,7 +133,7 @@ def predict(
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
     """What is done to each target."""
 
     model: "TrainedModel"
@@ -136,30 +141,49 @@ class _Job:
     writing: Writing
     extras: "Extras"
     json: bool
-    elsewhere: "Callable[..., Any] | None" = None
+
+    def run_all(
+        self,
+        targets: "Sequence[Target]",
+        journal: "Journal | None",
+        tell: "Callable[[int], object]",
+        elsewhere: "Callable[..., Iterator[Any]] | None",
+    ) -> "Iterator[tuple[Target, Predicted | DataError]]":
+        """Predict targets, one after the other; several files where `elsewhere` calls functions, a file each."""
+        from tfcr.errors import DataError
+        from tfcr.predict_files import can_map, map_targets
+
+        if elsewhere is not None and can_map(targets):
+            yield from map_targets(_predict_there, targets, self.model, journal, elsewhere, self)
+            return
+        for target in targets:
+            try:
+                yield target, self.run(target, journal, tell, elsewhere)
+            except DataError as error:
+                yield target, error
 
     def run(
-        self, target: "Target", journal: "Journal | None", tell: "Callable[[int], object]", *, named: bool
-    ) -> "Summary":
-        """Predict a target; say how many rows it had if it is one of several, `named`."""
+        self,
+        target: "Target",
+        journal: "Journal | None",
+        tell: "Callable[[int], object]",
+        elsewhere: "Callable[..., Iterator[Any]] | None" = None,
+        note: "Callable[[str], object]" = note,
+    ) -> "Predicted":
+        """Predict a target."""
         from tfcr.predict_files import predict_target
 
-        pieces = self.reading.pieces(list(target.sources), self.model.training)
-        found = predict_target(
+        return predict_target(
             self.model,
             target,
-            pieces,
+            self.reading.pieces(list(target.sources), self.model.training),
             partial(self.style, target),
             journal,
             extras=self.extras,
             note=note,
             tell=tell,
-            elsewhere=self.elsewhere,
+            elsewhere=elsewhere,
         )
-        if named:
-            done = ", complete already" if found.was_complete else ""
-            note(f"{target.path}: {found.summary.rows:,} rows{done}")
-        return found.summary
 
     def style(self, target: "Target", table: "Table") -> "tuple[str, Style]":
         """Return the format and the style to write a target in."""
@@ -170,6 +194,18 @@ class _Job:
         style = replace(style, label_separator=given or OUTPUT_SEPARATOR)
         _check_labels(self.model, kind, style)
         return kind, style
+
+
+def _predict_there(target: "Target", job: Job) -> "tuple[list[Any], int, list[str]] | DataError":
+    """Predict a file on a worker of a cluster; see `map_targets`."""
+    from tfcr.errors import DataError
+
+    notes: list[str] = []
+    try:
+        found = job.run(target, None, lambda size: None, note=notes.append)
+    except DataError as error:
+        return error
+    return found.summary.state(), 0 if target.path is None else target.path.stat().st_size, notes
 
 
 def _classifier(path: str, costs: str | None) -> "TrainedModel":

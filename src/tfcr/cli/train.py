@@ -81,7 +81,7 @@ def train(
         stream = None if reading.group else reading.stream(data)  # groups need all rows
         n_folds = 0 if no_cv else folds
         notes: tuple[str, ...] = ()
-        if stream is not None and (cluster is not None or not fits_into_memory(stream, model.max_memory)):
+        if stream is not None and (cluster is not None or not fits_into_memory(stream, model)):
             for line in stream.notes:
                 note(line)
             choices = {"folds": n_folds, "min_class_size": min_class_size}

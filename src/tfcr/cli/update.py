@@ -103,7 +103,7 @@ def update(
         known = loaded.model_
         about = known.training, known.classes.tolist()
         stream = reading.stream(data, *about, several=known.decision.several)
-        if keep_weights or fits_into_memory(stream, loaded.max_memory):
+        if keep_weights or fits_into_memory(stream, loaded):
             corpus = reading.corpus(data, *about, several=known.decision.several, stream=stream)
             seen = known.training_texts()
             if seen is not None and (repeated := seen.count(corpus.texts).texts):

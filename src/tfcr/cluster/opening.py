@@ -71,7 +71,7 @@ def _local_client(processes: int) -> Iterator[Client]:
             worker_dashboard_address="127.0.0.1:0",
             local_directory=str(folder),
             silence_logs=logging.CRITICAL,
-            env={"TFCR_THREADS": "1"},
+            env={"TFCR_THREADS": "1", "POLARS_MAX_THREADS": "1"},
         ) as cluster,
         Client(cluster) as client,
     ):

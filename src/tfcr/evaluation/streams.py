@@ -50,13 +50,11 @@ from tfcr.text.shards import Documents
 
 MEASURED = "measured"
 """Name of a checkpoint: the scores and figures of the cross-validation."""
-BYTES_IN_MEMORY = 8
-"""About how many bytes training in memory takes for each byte of text."""
 
 
-def fits_into_memory(stream: LabelledStream, max_memory: float | str | None) -> bool:
+def fits_into_memory(stream: LabelledStream, model: TfcrClassifier) -> bool:
     """Return whether to hold all texts in memory: if training on them takes no more than `max_memory`."""
-    return stream.bytes * BYTES_IN_MEMORY <= memory_limit(max_memory)
+    return stream.bytes * model.memory_per_byte <= memory_limit(model.max_memory)
 
 
 @contextmanager
@@ -301,7 +299,7 @@ def _measure(
 ) -> tuple[dict[str, float], Any]:
     """Cross-validate on a sample, and return the scores, and the figures that the model keeps."""
     documents, labels = counted.documents, counted.labels
-    rows = sample_rows(documents, labels)
+    rows = sample_rows(model, documents, labels)
     some = listed(labels[rows])
     part = Prepared(documents.rows(rows), some, embeddings, None)
     n_folds = min(folds, _smallest(some))
@@ -318,10 +316,11 @@ def _measure(
     return named_scores(result, n_folds), Figures.of(result, numbers.tolist(), None).as_json()
 
 
-def sample_rows(documents: Documents, labels: NumberedLabels | LabelSets) -> NDArray[np.int64]:
+def sample_rows(model: TfcrClassifier, documents: Documents, labels: NumberedLabels | LabelSets) -> NDArray[np.int64]:
     """Return the documents to cross-validate on: all, or a sample if there are many."""
     targets = make_targets(labels, labels.classes, np.ones(len(labels)), None)
-    size = sample_size(len(documents), int(documents.only_words().document_frequencies().sum()))
+    words = int(documents.only_words().document_frequencies().sum())
+    size = sample_size(len(documents), words * model.entries_per_word)
     return draw_sample(Examples(documents, targets), size).rows if len(labels) > size else np.arange(len(labels))
 
 

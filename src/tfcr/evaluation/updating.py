@@ -143,10 +143,11 @@ def _train_again(
     """Train a model on all documents, and return the scores of the cross-validation; of many documents, on a sample."""
     before = model.model_
     scores: dict[str, float] = {}
-    with opened_documents(whole, memory_limit(model.max_memory), checkpoints) as documents:
+    limit = memory_limit(model.max_memory)
+    with opened_documents(whole, limit, all_blocks=model.has_all_blocks, checkpoints=checkpoints) as documents:
         embeddings = model.load_embeddings([], documents=documents, note=note)
         if folds:
-            rows = sample_rows(documents, whole.labels)
+            rows = sample_rows(model, documents, whole.labels)
             prepared = Prepared(documents.rows(rows), listed(whole.labels[rows]), embeddings, needs_of(model))
             found = cross_validate_prepared(model, prepared, folds=folds, stages=stages)
             scores = {f"macro-F1, mean of {folds} folds": found.macro_f1, "accuracy": found.accuracy}

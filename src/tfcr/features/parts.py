@@ -245,6 +245,10 @@ class Part:
         Whether its features are sparse, with as many columns as there are terms.
     cost
         About how long a fit takes, relative to that of ``words``; for the progress bar only.
+    entries
+        About how many features that are not 0 it has for each different word of a document, if its features are sparse.
+    memory
+        About how many bytes training takes for each byte of text, if all of it is in memory.
     """
 
     make_blocks: Callable[[Documents, Callable[[], ClassCounts], PartSettings], list[Block]]
@@ -255,6 +259,8 @@ class Part:
     supervised: bool = False
     sparse: bool = False
     cost: float = 1.0
+    entries: float = 1.0
+    memory: float = 10.0
 
     def block_maker(self, settings: PartSettings) -> BlockMaker:
         """Return a function that makes its blocks from documents and counts."""
@@ -265,17 +271,19 @@ _TFIDF = Part(tfidf_blocks, (0.1, 0.3, 1.0, 3.0), sparse=True)
 _NGRAMS = NgramLimits(all=400_000_000)
 PARTS: dict[str, Part] = {
     # word vectors weighted by class: the paper's method
-    "vectors": Part(vector_blocks, (1.0,), needs_vectors=True, supervised=True, cost=5.0),
+    "vectors": Part(vector_blocks, (1.0,), needs_vectors=True, supervised=True, cost=5.0, memory=16.0),
     # the plain sum of word vectors, words never seen included
     "plain": Part(plain_blocks, (0.1, 0.3, 1.0, 3.0), needs_vectors=True),
     # words by TF-IDF
     "words": _TFIDF,
     # words and bigrams by TF-IDF
-    "bigrams": replace(_TFIDF, uses_bigrams=True, cost=2.0),
+    "bigrams": replace(_TFIDF, uses_bigrams=True, cost=2.0, entries=2.0, memory=30.0),
     # character n-grams of words by TF-IDF
-    "characters": replace(_TFIDF, make_blocks=character_blocks, ngrams=_NGRAMS, cost=4.0),
+    "characters": replace(_TFIDF, make_blocks=character_blocks, ngrams=_NGRAMS, cost=4.0, entries=14.0, memory=40.0),
     # words, bigrams and character n-grams by TF-IDF, fitted together
-    "ngrams": replace(_TFIDF, make_blocks=ngram_blocks, ngrams=_NGRAMS, uses_bigrams=True, cost=6.0),
+    "ngrams": replace(
+        _TFIDF, make_blocks=ngram_blocks, ngrams=_NGRAMS, uses_bigrams=True, cost=6.0, entries=16.0, memory=50.0
+    ),
     # words by TF-IDF, and character n-grams only where there are so few that they cost almost nothing
     "lexical": replace(_TFIDF, make_blocks=ngram_blocks, ngrams=NgramLimits(all=5_000_000, affixes=5_000_000)),
 }

@@ -7,6 +7,9 @@ the means over all documents; the scale of each output divides coefficients and 
     scores = X (B / scale)        sums = Xᵀ V / scale, 0 where an output does not see the column
 
 A piece has coefficients only for the terms that it holds: `PieceFeatures.columns` are their numbers among all columns.
+
+What takes long to compute is kept beside the pieces, where there is room: of features that are products through terms,
+their weighted counts; of dense ones, all of them, as whole numbers of 16 bits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -111,20 +114,46 @@ class Layout:
         """
         return len(self.blocks) <= MAX_THROUGH_TERMS and all(block.averaging == "unit" for block in self.blocks)
 
+    @property
+    def bytes_prepared(self) -> int:
+        """About what `prepared` takes for each document, beyond what its counts take."""
+        return 0 if self.through_terms else 2 * self.shape[0]
+
     def prepared(self, piece: Piece) -> Arrays:
-        """Return what `features` are made of, if they are computed through terms: weighted counts of each block."""
+        """Return what `in_chunks` makes the features of a piece of faster than of the piece itself."""
+        return self._weighted_counts(piece) if self.through_terms else self._whole_numbers(piece)
+
+    def _whole_numbers(self, piece: Piece) -> Arrays:
+        """Return dense features as whole numbers of 16 bits, times a unit for each column of each chunk of documents.
+
+        The largest feature of a column is 32,767 units, so that rounding changes none by more than 1/65,534 of that::
+
+            features  .5 -.25  1     unit  1/32,767     numbers  16,384  -8,192  32,767
+        """
+        n_columns = len(self._columns(piece.places))
+        numbers = np.empty((len(piece), n_columns), np.int16)
+        units = []
+        for rows, (features, _) in self.in_chunks(piece):
+            matrix = features.take(np.arange(features.shape[0]))
+            largest = np.abs(matrix).max(axis=0, initial=0)
+            units.append(np.where(largest > 0, largest, 1) / np.float32(np.iinfo(np.int16).max))
+            numbers[rows] = np.rint(matrix / units[-1])
+        return {"numbers": numbers, "units": np.stack(units), "places": piece.places}
+
+    def _weighted_counts(self, piece: Piece) -> Arrays:
+        """Return what features are made of that are computed through terms: weighted counts of each block."""
         blocks = _at_places(self.blocks, piece.places)
         values = {f"values.{number}": weighted_values(piece, block) for number, block in enumerate(blocks)}
         matrix = piece.matrix
         return {"starts": matrix.indptr, "terms": matrix.indices, "places": piece.places, **values}
 
     def features(self, piece: Piece | Arrays) -> PieceFeatures:
-        """Return the features of a piece, or of what `prepared` made of it."""
+        """Return the features of a piece, or of what `prepared` made of it: weighted counts."""
         if isinstance(piece, Piece) and not self.through_terms:
             columns = self._columns(piece.places)
             blocks = _at_places(self.blocks, piece.places)
             return PieceFeatures(DenseFeatures(_centred(piece, blocks, self.means[columns[:-1]])), columns)
-        arrays = self.prepared(piece) if isinstance(piece, Piece) else piece
+        arrays = self._weighted_counts(piece) if isinstance(piece, Piece) else piece
         columns = self._columns(arrays["places"])
         shape = len(arrays["starts"]) - 1, len(arrays["places"])
         weighted = [
@@ -136,6 +165,12 @@ class Layout:
 
     def in_chunks(self, piece: Piece | Arrays) -> Iterator[tuple[slice, PieceFeatures]]:
         """Yield the features of some documents after the others, if they are dense: all would take much memory."""
+        if not isinstance(piece, Piece) and "numbers" in piece:
+            columns = self._columns(piece["places"])
+            for chunk, units in zip(chunks(len(piece["numbers"])), piece["units"], strict=True):
+                matrix = np.multiply(piece["numbers"][chunk], units, dtype=np.float32)
+                yield chunk, PieceFeatures(DenseFeatures(matrix), columns)
+            return
         if not isinstance(piece, Piece) or self.through_terms or len(piece) <= ROWS:
             whole = self.features(piece)
             yield slice(0, whole.features.shape[0]), whole
@@ -253,54 +288,45 @@ def _centred(documents: Counted, blocks: Sequence[Block], means: NDArray[np.floa
 def make_layout(
     documents: ShardedDocuments, blocks: Sequence[Block], sample_weight: NDArray[np.float64], n_outputs: int
 ) -> Layout:
-    """Work out means and scales in two passes over the documents: those that `scaled_features` would find."""
+    """Work out means and scales in a pass over the documents: those that `scaled_features` would find."""
     n_columns = column_starts(blocks)[-1]
-    weights = documents.by_piece(sample_weight)
-    means = np.zeros(n_columns)
-    if not all(map(is_sparse, blocks)):  # those are not centred, since that would make them dense
-        totals = np.zeros(len(blocks))
-        for sums, used in documents.map(_column_sums, blocks, weights):
-            means += sums
-            totals += used
-        for columns, total in zip(columns_of_blocks(blocks), totals.tolist(), strict=True):
-            means[columns] /= max(total, 1e-30)
-    squares = np.sum([np.zeros(len(blocks)), *documents.map(_squares, blocks, means, weights)], axis=0)
-    squares /= sample_weight.sum()
+    columns = columns_of_blocks(blocks)
+    means, totals, squares = np.zeros(n_columns), np.zeros(len(blocks)), np.zeros(len(blocks))
+    for sums, used, lengths in documents.map(_moments, blocks, documents.by_piece(sample_weight)):
+        means += sums
+        totals += used
+        squares += lengths
+    for number, at in enumerate(columns):  # sparse features have no sums: they are not centred, or would be dense
+        squares[number] -= means[at] @ means[at] / max(totals[number], 1e-30)
+        means[at] /= max(totals[number], 1e-30)
+    squares = np.maximum(squares, 0) / sample_weight.sum()
     scales = np.empty(n_outputs)
     for output in range(n_outputs):
         seen = [number for number, block in enumerate(blocks) if block.output in (None, output)]
-        seen_means = np.concatenate([means[columns_of_blocks(blocks)[number]] for number in seen])
+        seen_means = np.concatenate([means[columns[number]] for number in seen])
         scales[output] = scale_of(float(squares[seen].sum()), seen_means)
     return Layout(blocks, means, scales)
 
 
-def _column_sums(
+def _moments(
     piece: Piece, blocks: Sequence[Block], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weighted sum of each column, and of the weights of documents whose block is not empty."""
+) -> tuple[NDArray[np.float64] | float, NDArray[np.float64], NDArray[np.float64]]:
+    """Return sums over documents times their weights: of each column, of ones and of squared lengths for each block.
+
+    Documents whose block is empty add nothing to any of them. With m = sums / ones, the squared lengths of the centred
+    block add up to squares - ones · m². Sparse features have no sums of columns.
+    """
     some = _at_places(blocks, piece.places)
     used = weights @ ~empty_blocks(piece, some)
-    sums = np.zeros(column_starts(blocks)[-1])
-    for chunk in chunks(len(piece)):
-        vectors = document_vectors(piece.rows(np.arange(chunk.start, chunk.stop)), some, threads=1)
-        sums += weights[chunk] @ vectors.astype(np.float64)
-    return sums, used
-
-
-def _squares(
-    piece: Piece, blocks: Sequence[Block], means: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the weighted sum of squared lengths of each block, centred; (n_blocks,)."""
-    some = _at_places(blocks, piece.places)
     if all(map(is_sparse, some)):
-        return np.array([weights @ _squared_lengths(sparse_block(piece, block)) for block in some])
-    found = np.zeros(len(some))
+        return 0.0, used, np.array([weights @ _squared_lengths(sparse_block(piece, block)) for block in some])
+    sums, squares = np.zeros(column_starts(blocks)[-1]), np.zeros(len(blocks))
     for chunk in chunks(len(piece)):
-        matrix = _centred(piece.rows(np.arange(chunk.start, chunk.stop)), some, means)
-        for number, columns in enumerate(columns_of_blocks(some)):
-            lengths = np.einsum("ij,ij->i", matrix[:, columns], matrix[:, columns])
-            found[number] += weights[chunk] @ lengths.astype(np.float64)
-    return found
+        vectors = document_vectors(piece.rows(np.arange(chunk.start, chunk.stop)), some, threads=1).astype(np.float64)
+        sums += weights[chunk] @ vectors
+        of_columns = weights[chunk] @ np.square(vectors, out=vectors)
+        squares += [of_columns[columns].sum() for columns in columns_of_blocks(some)]
+    return sums, used, squares
 
 
 def _squared_lengths(matrix: sp.csr_array) -> NDArray[np.float64]:

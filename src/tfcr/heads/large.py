@@ -41,6 +41,7 @@ from tfcr.heads.stacking import (
     with_constants,
 )
 from tfcr.system.checkpoints import NO_CHECKPOINTS, Checkpoints
+from tfcr.system.hardware import return_memory
 from tfcr.system.progress import Tell
 from tfcr.text.class_counts import ClassCounts
 from tfcr.text.shards import ShardedDocuments
@@ -52,7 +53,7 @@ SAMPLE_DOCUMENTS = 100_000
 LEAST_SAMPLE = 20_000
 """Documents up to which that is so in any case; and in a sample, if there are more."""
 SAMPLE_ENTRIES = 10_000_000
-"""Different words of all documents of a larger sample, added up: some hundred megabytes while a part is fitted."""
+"""Sparse features that all documents of a larger sample have: some hundred megabytes while a part is fitted."""
 HELD_OUT = 10_000
 """Documents that are held out: enough for a handful of part weights, an offset and the probabilities of some dozen
 classes."""
@@ -91,7 +92,8 @@ def fit_documents(
 ) -> Fitted:
     """Fit all parts and add them up; for the parameters see `fit_parts`. Documents may lie in shards."""
     documents = examples.documents
-    most = sample_size(len(documents), int(documents.only_words().document_frequencies().sum()))
+    words = int(documents.only_words().document_frequencies().sum())
+    most = sample_size(len(documents), words * max(part.entries for part in parts))
     if len(documents) <= most:
         if isinstance(documents, ShardedDocuments):
             examples = examples.rows(np.arange(len(documents)))
@@ -112,8 +114,8 @@ def fit_documents(
     return Fitted(fit.stack(parts, hold_out=hold_out), most, len(sample.held))
 
 
-def sample_size(n_documents: int, n_entries: int) -> int:
-    """Return how many documents a sample may have; `n_entries` are the different words of all documents, added up.
+def sample_size(n_documents: int, n_entries: float) -> int:
+    """Return how many documents a sample may have; `n_entries` are the sparse features of all documents.
 
     >>> sample_size(10**7, 6 * 10**8), sample_size(10**7, 2 * 10**9), sample_size(10**7, 10**10)
     (100000, 50000, 20000)
@@ -229,6 +231,7 @@ class _LargeFit:
     def fit(self, part: PartToFit, head: Head, start: FittedHead | None = None) -> tuple[FittedHead, list[Block]]:
         """Fit a part on all documents that are not held out; return it with its blocks."""
         self.steps.begin("fitting", part)
+        return_memory()  # what picking has freed
         held = self.sample.rows[self.sample.held]
         documents, targets = part.select(self.examples)
         targets = targets.without(held)

@@ -34,7 +34,7 @@ from tfcr.heads.sharded_descent import can_descend, descend_shards
 from tfcr.heads.targets import Targets
 from tfcr.system.array_codec import Arrays
 from tfcr.system.checkpoints import NO_CHECKPOINTS, Checkpoints
-from tfcr.system.hardware import one_blas_thread
+from tfcr.system.hardware import one_blas_thread, return_memory
 from tfcr.system.places import ByPiece, Kept
 from tfcr.text.shards import Documents, Piece, ShardedDocuments
 
@@ -139,6 +139,7 @@ def _solve_newton(
         _keep_step(checkpoints, START, start, finished)
     if finished.all():
         return Solution(start[:-1].astype(np.float64), start[-1].astype(np.float64), head.link)
+    return_memory()  # what the descent, or the fit of the sample, has freed
     sums = ShardedSums(head.loss, head.C, documents, targets, layout)
     sums.hessian = _SampleHessian.of(head, layout, sample, start, _times_as_many(Examples(documents, targets), sample))
     start, finished = _known_step(checkpoints, STEP) or (start, finished)
@@ -196,7 +197,8 @@ class ShardedSums:
         self.scores: Kept | None = None
         self.score_step: Kept | None = None
         self.outputs = np.arange(layout.shape[1])
-        self.prepared = documents.transform(_prepared, layout) if layout.through_terms else None
+        has_room = len(documents) * layout.bytes_prepared <= documents.places.room()
+        self.prepared = documents.transform(_prepared, layout) if has_room else None
         self.diagonal: Matrix | None = None
 
     def begin(self, coefficients: Matrix) -> None:

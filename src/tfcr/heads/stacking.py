@@ -61,7 +61,7 @@ Scores = NDArray[np.float64]
 class PartToFit:
     """A part, with the heads to pick one of, ordered by strength.
 
-    `supervised` and `cost` are those of the Part, and `cross_fit` is the number of folds for cross-fitting.
+    `supervised`, `cost` and `entries` are those of the Part, and `cross_fit` is the number of folds for cross-fitting.
     """
 
     name: str
@@ -71,6 +71,7 @@ class PartToFit:
     supervised: bool = False
     cross_fit: int = 0
     cost: float = 1.0
+    entries: float = 1.0
 
     def select(self, examples: Examples) -> Examples:
         """Return the examples as this part sees them, with bigrams or without."""

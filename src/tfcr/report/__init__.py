@@ -12,5 +12,6 @@ from tfcr.report.curves import draw_curves
 from tfcr.report.diagrams import draw_evaluation
 from tfcr.report.drawing import PICTURE_FORMATS
 from tfcr.report.page import report_page
+from tfcr.report.ranks import draw_ranks
 
-__all__ = ["PICTURE_FORMATS", "draw_curves", "draw_evaluation", "report_page"]
+__all__ = ["PICTURE_FORMATS", "draw_curves", "draw_evaluation", "draw_ranks", "report_page"]

@@ -11,10 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES
+from tfcr.experiment.plan.published import paper_datasets
 from tfcr.experiment.results.summary import Curve, Figure
 from tfcr.report.drawing import saved, under
 
-PANELS_PER_ROW = 3
+PANELS_PER_ROW = 4
+"""As in the paper's figure: sixteen datasets are four rows."""
 
 
 class Look(NamedTuple):
@@ -45,17 +47,36 @@ def draw_curves(figure: Figure, kind: str) -> bytes:
 def _draw(figure: Figure) -> Picture:
     columns = min(PANELS_PER_ROW, len(figure.panels))
     rows = -(-len(figure.panels) // columns)
-    picture = Picture(figsize=(3.2 * columns + 0.4, 2.5 * rows + 0.9), layout="constrained")
+    width, height = (3.2, 2.5) if columns < PANELS_PER_ROW else (2.4, 2.0)
+    picture = Picture(figsize=(width * columns + 0.4, height * rows + 0.9), layout="constrained")
     looks = scheme_looks(figure)
     axes = picture.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for panel, (dataset, curves) in zip(axes, figure.panels.items(), strict=False):
-        _draw_panel(panel, dataset, curves, looks)
+    panels = in_papers_order(figure)
+    for number, (panel, dataset) in enumerate(zip(axes, panels, strict=False)):
+        _draw_panel(panel, dataset, figure.panels[dataset], looks)
+        if number % columns == 0:
+            panel.set_ylabel("macro-F1")
+        if number + columns >= len(panels):
+            panel.set_xlabel("training documents")
     for panel in axes[len(figure.panels) :]:
         panel.set_axis_off()
     lines = {name: line for panel in axes for line, name in zip(*panel.get_legend_handles_labels(), strict=True)}
     width = min(len(looks), 4 * columns)
     picture.legend([lines[name] for name in looks], list(looks), loc="outside lower center", ncols=width, frameon=False)
     return picture
+
+
+def in_papers_order(figure: Figure) -> list[str]:
+    """Return the datasets of the panels: the paper's in the order of its tables, then others as they come."""
+    known = paper_datasets()
+
+    def place(panel: str) -> int:
+        dataset = panel.split(" (", maxsplit=1)[0].split(",", maxsplit=1)[
+            0
+        ]  # what stands in for it, or its sample, may follow
+        return known.index(dataset) if dataset in known else len(known)
+
+    return sorted(figure.panels, key=place)
 
 
 def scheme_looks(figure: Figure) -> dict[str, Look]:
@@ -87,6 +108,4 @@ def _draw_panel(panel: Axes, dataset: str, curves: dict[str, Curve], looks: dict
             label=scheme,
         )
     panel.set_title(dataset)
-    panel.set_xlabel("training documents")
-    panel.set_ylabel("macro-F1")
     panel.grid(alpha=0.25, linewidth=0.5)

@@ -9,12 +9,14 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from tfcr.experiment.plan.profiles import resolve_profile
+from tfcr.experiment.plan.word2vec import Word2Vec
 from tfcr.experiment.results.conclusions import conclude
+from tfcr.experiment.results.printing import printed
 from tfcr.experiment.results.store import CellResult, Results
-from tfcr.experiment.results.summary import Figure, summarise, summarise_curves
-from tfcr.experiment.results.tables import printed
+from tfcr.experiment.results.summary import Figure, Group, ranking_of, summarise, summarise_curves
 from tfcr.pages import page
 from tfcr.report.curves import draw_curves
+from tfcr.report.ranks import draw_ranks
 
 
 def report_page(results: Results, *, title: str = "Experiments with class-weighted word embeddings") -> str:
@@ -31,7 +33,7 @@ def report_page(results: Results, *, title: str = "Experiments with class-weight
         conclusions=conclude(groups),
         n_folds=sum(len(cell.folds) for cell in cells),
         n_wanted=sum(cell.wanted for cell in cells),
-        tables=[printed(group) for group in groups],
+        tables=[(printed(group), _ranks(group)) for group in groups],
         figures=[_figure(figure) for figure in summarise_curves(cells)],
         datasets=_datasets(cells),
         profiles=_profiles(cells),
@@ -46,6 +48,14 @@ def _figure(figure: Figure) -> dict[str, Any]:
     return {"title": figure.place.title, "address": f"data:image/svg+xml;base64,{drawn}", "notes": figure.notes}
 
 
+def _ranks(group: Group) -> str | None:
+    """Return the address of the critical-difference diagram; None if there are too few datasets."""
+    ranking = ranking_of(group)
+    if ranking is None:
+        return None
+    return f"data:image/svg+xml;base64,{b64encode(draw_ranks(ranking, 'svg', group.place.title)).decode()}"
+
+
 def _datasets(cells: Iterable[CellResult]) -> list[tuple[Any, ...]]:
     rows: dict[tuple[Any, ...], None] = {}
     for result in cells:
@@ -57,12 +67,16 @@ def _datasets(cells: Iterable[CellResult]) -> list[tuple[Any, ...]]:
 IN_WORDS: dict[str, str] = {
     "schemes": "formulas",
     "counting": "a word counts by its",
-    "count_urls": "words of web addresses count",
+    "counted_text": "words are counted in the text, as",
     "plain_mean": "the plain average takes words",
+    "term_frequency": "a word's count enters document vectors as its",
+    "blocks": "blocks",
     "features": "features are",
     "C": "C",
     "score": "the score is the",
     "left_out": "class that does not count",
+    "vector_length": "length that in-domain vectors are scaled to",
+    "word2vec": "in-domain word2vec",
     "tokenizer": "tokeniser",
 }
 """What the settings of a profile are called."""
@@ -94,6 +108,8 @@ def _in_words(value: Any) -> str:
         others = [f"{used} for {name}" for name, used in value.items() if used != name]
         rest = "the others by their names" if others else "those of these names"
         return "; ".join([*others, *([rest] if len(others) < len(value) else [])])
+    if isinstance(value, Word2Vec):
+        return value.described()
     return (
         {None: "none", True: "yes", False: "no"}.get(value, str(value))
         if isinstance(value, bool | None)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -107,6 +108,22 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
     if errors:
         raise errors[0]
     return results[0]
+
+
+def return_memory() -> None:
+    """Give freed memory back to the system; by itself, glibc keeps pieces of it, often hundreds of megabytes."""
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    if sys.platform != "linux":
+        return None
+    import ctypes  # noqa: PLC0415 - most programs need none of this
+
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)  # other libraries than glibc have none
 
 
 def memory_limit(given: float | str | None = None) -> int:

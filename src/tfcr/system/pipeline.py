@@ -3,14 +3,16 @@
     read --at most AHEAD items--> work of this thread --at most AHEAD items--> write
 
 Items keep their order. An error of a stage is raised in the thread that uses it; when the body ends, for whatever
-reason, both threads have ended too.
+reason, both threads have ended too. Where only one thread is to be used (TFCR_THREADS=1), stages do not overlap.
 """
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from queue import Queue
 from threading import Event, Thread
 from typing import TypeVar
+
+from tfcr.system.hardware import n_threads
 
 T = TypeVar("T")
 
@@ -25,6 +27,10 @@ class _End:
 @contextmanager
 def read_ahead(items: Generator[T]) -> Iterator[Iterator[T]]:
     """Give the same items, made on another thread while this one works; the generator is closed at the end."""
+    if n_threads() == 1:
+        with closing(items):
+            yield items
+        return
     queue: Queue[T | _End] = Queue(AHEAD)
     errors: list[BaseException] = []
     stopped, all_taken = Event(), Event()
@@ -65,6 +71,9 @@ def write_behind(write: Callable[[T], None]) -> Iterator[Callable[[T], None]]:
 
     After an error, in the body or of `write`, the items that wait are dropped.
     """
+    if n_threads() == 1:
+        yield write
+        return
     queue: Queue[T | _End] = Queue(AHEAD)
     errors: list[BaseException] = []
     stopped = Event()

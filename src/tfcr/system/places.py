@@ -11,6 +11,8 @@ So what is written once runs in memory, on files larger than memory, and on a cl
 """
 
 import itertools
+import math
+import shutil
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,6 +29,9 @@ from tfcr.system.array_files import move_whole, read_piece, write_piece, write_w
 from tfcr.system.checkpoints import NO_CHECKPOINTS, SCRATCH, Checkpoints
 from tfcr.system.files import scratch_folder
 from tfcr.system.hardware import n_threads, one_blas_thread
+
+DISK_SHARE = 0.5
+"""The fraction of the free disk that may be filled with what could be computed again."""
 
 Work = Callable[..., Any]
 """A function of pieces and other arguments; at the top level of a module, so that other processes can call it."""
@@ -83,6 +88,10 @@ class Places(ABC):
     @abstractmethod
     def drop(self, *kept: Kept) -> None:
         """Forget pieces."""
+
+    def room(self) -> float:
+        """Return how many bytes may be kept of what could be computed again; none if nobody knows."""
+        return 0.0
 
     def preserve(self, kept: Kept, name: str) -> bool:
         """Let a later run find pieces under a name, if checkpoints are kept and pieces lie there; return whether so."""
@@ -142,6 +151,10 @@ class MemoryPlaces(LocalPlaces):
         for one in kept:
             if isinstance(one, KeptInMemory):
                 one.pieces.clear()
+
+    def room(self) -> float:
+        """Return that there is room for all: data is small."""
+        return math.inf
 
     def get(self, kept: Kept, number: int) -> Arrays:
         """Return a piece."""
@@ -220,6 +233,10 @@ class DiskPlaces(LocalPlaces):
                 for file in one.files:
                     file.unlink(missing_ok=True)
                 one.files.clear()
+
+    def room(self) -> float:
+        """Return a part of what the disk has left."""
+        return DISK_SHARE * shutil.disk_usage(self.folder).free
 
     def preserve(self, kept: Kept, name: str) -> bool:
         """Move the files of pieces to the checkpoints; how many there are is written last."""

@@ -13,10 +13,11 @@ Everything that training asks of all documents is a sum over pieces, each added 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,10 @@ SHARD_DOCUMENTS = 1 << 16
 """Documents that make a shard, if they are short."""
 LEAST_DOCUMENTS = 2
 """Bigrams that fewer documents hold are no terms."""
+WORD_BYTES, WORDS_UNITED = 180, 1 << 17
+"""Memory that each different word takes while those of all shards are united; and how many have room in any case."""
+WORDS_HELD = 1 << 26
+"""Bytes up to which the words of all shards are held while they are united; if there are more, they are read twice."""
 KEYS_TOGETHER = 1 << 22
 """Bigrams of all shards that are counted together."""
 
@@ -375,7 +380,8 @@ class _SparseTotal:
 class United:
     """Shards over one vocabulary, and what was left out of it.
 
-    `least_documents` is how many documents hold each term at the least; more than 1 if not all terms have room.
+    `least_documents` is how many documents hold each term at the least; more than 1 if not all terms have room. Then,
+    `n_terms` may be fewer than there are: see `_frequent_words`.
     """
 
     documents: ShardedDocuments
@@ -383,19 +389,44 @@ class United:
     least_documents: int
 
 
-def unite(places: Places, shards: Kept, *, most_terms: int | None = None) -> United:
+@dataclass(frozen=True)
+class TermRoom:
+    """Memory for terms: a term takes `each` bytes, and `by_document` for each of its first `documents` documents.
+
+    >>> TermRoom(bytes=1000, each=100, by_document=10, documents=3).of(np.array([1, 2, 50]))
+    array([110, 120, 130])
+    """
+
+    bytes: int
+    each: int
+    by_document: int = 0
+    documents: int = 0
+
+    def of(self, frequencies: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what terms take that so many documents hold."""
+        return self.each + self.by_document * np.minimum(frequencies, self.documents)
+
+
+def unite(places: Places, shards: Kept, *, room: TermRoom | None = None) -> United:
     """Return the documents of shards over the union of their words, and the bigrams that two documents hold.
 
-    Where there are more terms than `most_terms`, those that the fewest documents hold are left out: terms in fewer than
-    m documents, with the least m that leaves few enough. That depends on the documents only, not on their shards.
+    Where terms take more than their room, those that the fewest documents hold are left out: terms in fewer than
+    m documents, with the least m that leaves few enough. That depends on the documents only, not on their shards,
+    unless all different words take more memory than that, too: then m may be a little larger.
     """
-    words, places_of, frequencies = _united_words(places, shards)
+    most, dropped = None if room is None else max(WORDS_UNITED, room.bytes // WORD_BYTES), 0
+    known = _united_words(places, shards, most)
+    if known is None and most is not None:
+        frequent, dropped = _frequent_words(places, shards, most)
+        shards = places.transform(_over_words, shards, frequent)
+        known = _united_words(places, shards)
+    words, places_of, frequencies = known or ([], [], np.zeros(0, np.int64))
     of_shards = list(places.map(_lengths_of, shards))
     lengths = np.concatenate([np.zeros(0, np.int32), *of_shards])
     bounds = np.cumsum([0, *map(len, of_shards)])
-    keys, of_bigrams = _common_keys(places, shards, places_of, len(words), most_terms)
+    keys, of_bigrams = _common_keys(places, shards, places_of, len(words))
     n_terms = len(words) + len(keys)
-    least = _least_documents([frequencies, of_bigrams], most_terms)
+    least = max(_least_documents(np.concatenate([frequencies, of_bigrams]), room), dropped + 1)
     kept_words, kept_keys = frequencies >= least, of_bigrams >= least
     kept_keys &= kept_words[keys // max(1, len(words))] & kept_words[keys % max(1, len(words))]
     new_numbers = np.where(kept_words, np.cumsum(kept_words) - 1, -1)
@@ -406,42 +437,118 @@ def unite(places: Places, shards: Kept, *, most_terms: int | None = None) -> Uni
     renumbered = ByPiece([new_numbers[at] for at in places_of])
     pieces = places.transform(_make_piece, shards, renumbered, ByPiece(places_of), keys[kept_keys], len(words),
                               vocabulary.n_words)  # fmt: skip
+    if dropped:
+        places.drop(shards)
     return United(ShardedDocuments(places, pieces, vocabulary, bounds, lengths), n_terms, least)
 
 
-def _united_words(places: Places, shards: Kept) -> tuple[list[str], list[NDArray[np.int32]], NDArray[np.int64]]:
-    """Return the words of all shards, sorted, the numbers of each shard's words, and the documents that hold each."""
+def _united_words(
+    places: Places, shards: Kept, most: int | None = None
+) -> tuple[list[str], list[NDArray[np.int32]], NDArray[np.int64]] | None:
+    """Return the words of all shards, sorted, the numbers of each shard's words, and the documents that hold each.
+
+    None if there are more than `most`.
+    """
     union: set[str] = set()
-    for some, _ in places.map(_words_of, shards):  # of one shard after the other: all at once would not fit
-        union.update(some)
+    held: list[_Words] = []
+    size = 0
+    for some in places.map(_words_of, shards):  # of one shard after the other: all at once would not fit
+        union.update(decode_words(some.text, some.offsets))
+        size += some.text.nbytes + some.offsets.nbytes
+        held = [*held, some] if size <= WORDS_HELD else []
+        if most is not None and len(union) > most:
+            return None
     words = sorted(union)
     del union
     numbers = dict(zip(words, range(len(words)), strict=True))
     frequencies = np.zeros(len(words), np.int64)
     places_of = []
-    for some, counted in places.map(_words_of, shards):
-        at = np.fromiter(map(numbers.__getitem__, some), np.int32, len(some))
-        frequencies[at] += counted
+    for some in held if len(held) == len(shards) else places.map(_words_of, shards):
+        at = np.fromiter(
+            map(numbers.__getitem__, decode_words(some.text, some.offsets)), np.int32, len(some.offsets) - 1
+        )
+        frequencies[at] += some.frequencies
         places_of.append(at)
     return words, places_of, frequencies
 
 
-def _words_of(shard: Arrays) -> tuple[list[str], NDArray[np.int32]]:
-    """Return the words of a shard, and how many documents hold each."""
+def _frequent_words(places: Places, shards: Kept, most: int) -> tuple[NDArray[np.uint64], int]:
+    """Return hashes of at most so many words, and a number m of documents: all words in more than m are among them.
+
+    This is lossy counting (Manku and Motwani, 2002): where there are too many words, those that may be in no more than
+    m documents are dropped, and m rises. A word that comes back is counted as if it had been in m documents before::
+
+        shard 0   a: 3  b: 1  c: 1     at most 2 words: m becomes 1, b and c are dropped
+        shard 1   a: 4  b: 2           b was in 1 document, and may have been in m more
+    """
+    counted: dict[int, int] = {}
+    dropped = 0
+    for some in places.map(_words_of, shards):
+        hashes = hash_words(decode_words(some.text, some.offsets)).tolist()
+        for key, frequency in zip(hashes, some.frequencies.tolist(), strict=True):
+            counted[key] = counted.get(key, dropped) + frequency
+        if len(counted) > most:
+            numbers = np.fromiter(counted.values(), np.int64, len(counted))
+            dropped = int(np.partition(numbers, len(numbers) - most // 2 - 1)[len(numbers) - most // 2 - 1])
+            counted = {key: number for key, number in counted.items() if number > dropped}
+    return np.sort(np.fromiter(counted, np.uint64, len(counted))), dropped
+
+
+def hash_words(words: Sequence[str]) -> NDArray[np.uint64]:
+    """Return 64 bits for each word; (n_words,)."""
+    digests = (hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
+
+
+def _over_words(shard: Arrays, frequent: NDArray[np.uint64]) -> Arrays:
+    """Return a shard with some of its words, by their sorted hashes, and the bigrams of these."""
     words = decode_words(shard["words.text"], shard["words.offsets"])
-    return words, shard["frequencies"][: len(words)]
+    kept = np.isin(hash_words(words), frequent)
+    numbers = np.cumsum(kept) - 1
+    both = kept[shard["bigrams"]].all(axis=1)
+    of_terms = np.concatenate([kept, both])
+    columns = np.cumsum(of_terms) - 1
+    entries = of_terms[shard["terms"]]
+    counted = np.concatenate([np.zeros(1, np.int64), np.cumsum(entries)])
+    ends = np.cumsum(shard["sizes"], dtype=np.int64)
+    text, offsets = encode_words([word for word, is_kept in zip(words, kept.tolist(), strict=True) if is_kept])
+    return {
+        "words.text": text,
+        "words.offsets": offsets,
+        "bigrams": numbers[shard["bigrams"][both]].astype(np.int32),
+        "frequencies": shard["frequencies"][of_terms],
+        "sizes": (counted[ends] - counted[ends - shard["sizes"]]).astype(np.int32),
+        "terms": columns[shard["terms"][entries]].astype(np.int32),
+        "counts": shard["counts"][entries],
+        "lengths": shard["lengths"],
+    }
+
+
+class _Words(NamedTuple):
+    """The words of a shard, packed, and how many documents hold each."""
+
+    text: NDArray[np.uint8]
+    offsets: NDArray[Any]
+    frequencies: NDArray[np.int32]
+
+
+def _words_of(shard: Arrays) -> _Words:
+    text, offsets = shard["words.text"], shard["words.offsets"]
+    return _Words(text, offsets, shard["frequencies"][: len(offsets) - 1])
 
 
 def _lengths_of(shard: Arrays) -> NDArray[np.int32]:
     return shard["lengths"]
 
 
-def _least_documents(frequencies: Sequence[NDArray[np.int64]], most_terms: int | None) -> int:
-    """Return the least m such that at most `most_terms` terms are in m documents or more."""
-    together = np.concatenate(frequencies)
-    if most_terms is None or len(together) <= most_terms:
+def _least_documents(frequencies: NDArray[np.int64], room: TermRoom | None) -> int:
+    """Return the least m such that there is room for all terms in m documents or more."""
+    if room is None or room.of(frequencies).sum() <= room.bytes:
         return 1
-    return int(np.partition(together, len(together) - most_terms - 1)[len(together) - most_terms - 1]) + 1
+    numbers, n_terms = np.unique(frequencies, return_counts=True)
+    together = np.cumsum((n_terms * room.of(numbers))[::-1])[::-1]  # what terms in so many documents or more take
+    fitting = numbers[together <= room.bytes]
+    return int(fitting[0]) if len(fitting) else int(numbers[-1]) + 1
 
 
 def _keys_between(
@@ -466,7 +573,7 @@ def _bigrams_by_word(shard: Arrays, places: NDArray[np.int32]) -> tuple[NDArray[
 
 
 def _common_keys(
-    places: Places, shards: Kept, places_of: Sequence[NDArray[np.int32]], n_words: int, most_terms: int | None
+    places: Places, shards: Kept, places_of: Sequence[NDArray[np.int32]], n_words: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the bigrams that two documents hold, as ascending keys, and how many documents hold each.
 

@@ -14,6 +14,7 @@ Bigrams are many, and most of them rare. What one adds to the variance of a scor
 the square of its influence; those with the least, which together hold PRUNED of what all bigrams add, are left out.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,8 @@ from numpy.typing import NDArray
 
 from tfcr.trained.word_table import Entries, Rows, Values, WordTable
 
+CHUNK = 1 << 20
+"""Values that are processed together: several arrays of as many are made."""
 ROUNDED_FROM = 1 << 20
 """Values from which on a table is rounded: a smaller one takes little room as it is."""
 PRUNED = 0.005
@@ -82,19 +85,33 @@ def _scales(table: WordTable, parts: tuple[Rows, ...]) -> NDArray[np.float32]:
     for rows in parts:
         for group, stretch in zip(rows.groups.tolist(), table.stretch_slices(rows), strict=True):
             largest[group] = max(largest[group], np.abs(rows.values[:, stretch]).max(initial=0))
-    groups, _, values = _single_values(table)
-    np.maximum.at(largest, groups, np.abs(values))
+    np.maximum.at(largest, table.entries.groups, _largest_of_entries(table))
     steps = 2.0 ** (-np.arange(N_SCALES) / PER_OCTAVE)
     return (largest[:, None] / LARGEST * steps).astype(np.float32)
 
 
-def _single_values(table: WordTable) -> tuple[NDArray[np.int64], NDArray[np.int64], Values]:
-    """Return the group, the entry and the value of each number of the entries that is not that of a scale."""
-    sizes = 1 + table.widths[table.entries.groups]
-    entries = np.repeat(np.arange(len(sizes)), sizes)
-    is_value = np.ones(len(entries), np.bool_)
-    is_value[np.cumsum(sizes) - sizes] = False
-    return table.entries.groups[entries[is_value]].astype(np.int64), entries[is_value], table.entries.values[is_value]
+def _ranges_of_entries(table: WordTable) -> Iterator[tuple[slice, slice, NDArray[np.int64]]]:
+    """Yield some entries after the others, their values, and where each entry begins among these.
+
+    Entries of 3, 2 and 4 numbers, of which about 5 are to be processed together: first entries 0:2 with the values 0:5,
+    which begin at (0, 3), then entry 2:3 with 5:9, which begins at (0,).
+    """
+    sizes = (1 + table.widths[table.entries.groups]).astype(np.int64)
+    ends = np.cumsum(sizes)
+    first, start = 0, 0
+    while first < len(sizes):
+        last = max(int(np.searchsorted(ends, start + CHUNK, "right")), first + 1)
+        end = int(ends[last - 1])
+        yield slice(first, last), slice(start, end), ends[first:last] - sizes[first:last] - start
+        first, start = last, end
+
+
+def _largest_of_entries(table: WordTable) -> NDArray[np.float32]:
+    """Return the largest value of each entry; the place for the number of its scale holds 0."""
+    largest = np.zeros(len(table.entries.groups), np.float32)
+    for entries, values, firsts in _ranges_of_entries(table):
+        largest[entries] = np.maximum.reduceat(np.abs(table.entries.values[values]), firsts)
+    return largest
 
 
 def _codes(largest: NDArray[np.float32], scales: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -114,22 +131,20 @@ def _round_rows(table: WordTable, rows: Rows, scales: NDArray[np.float32]) -> Ro
 
 
 def _round_entries(table: WordTable, scales: NDArray[np.float32]) -> Entries:
-    groups, entries, values = _single_values(table)
-    largest = np.zeros(len(table.entries.groups), np.float32)
-    np.maximum.at(largest, entries, np.abs(values))
+    groups, largest = table.entries.groups, _largest_of_entries(table)
     codes = np.zeros(len(largest), np.int64)
-    by_group = np.argsort(table.entries.groups, kind="stable")  # once: there may be thousands of groups
-    bounds = np.searchsorted(table.entries.groups[by_group], np.arange(table.n_groups + 1))
+    by_group = np.argsort(groups, kind="stable")  # once: there may be thousands of groups
+    bounds = np.searchsorted(groups[by_group], np.arange(table.n_groups + 1))
     for group in np.flatnonzero(np.diff(bounds)).tolist():
         own = by_group[bounds[group] : bounds[group + 1]]
         codes[own] = _codes(largest[own], scales[group])
-    sizes = 1 + table.widths[table.entries.groups]
-    firsts = np.cumsum(sizes) - sizes
     rounded = np.zeros(len(table.entries.values), np.int8)
-    is_value = np.ones(len(rounded), np.bool_)
-    is_value[firsts] = False
-    rounded[firsts] = codes
-    rounded[is_value] = _whole(values, scales[groups, codes[entries]])
+    for entries, values, firsts in _ranges_of_entries(table):
+        some = table.entries.values[values]
+        sizes = np.diff(firsts, append=len(some))
+        of_range = _whole(some, np.repeat(scales[groups[entries], codes[entries]], sizes))
+        of_range[firsts] = codes[entries]
+        rounded[values] = of_range
     return table.entries._replace(values=rounded)
 
 

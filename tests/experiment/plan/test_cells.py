@@ -61,4 +61,12 @@ def test_systems_run_once_per_embedding_if_they_need_vectors(request_: Request) 
     planned = plan_all(replace(both, schemes=("tfcr",), heads=("lr",), systems=("best", "fast")))
     cells = [(one.cell.scheme, one.cell.embedding, one.cell.head, one.cell.profile) for one in planned]
     schemes = [("tfcr", embedding, "lr", profile) for embedding in ("file", "w2v") for profile in PROFILES]
-    assert sorted(cells) == sorted([*schemes, ("best", "file", "", ""), ("best", "w2v", "", ""), ("fast", "", "", "")])
+    # two ways to train word2vec: that of equations and log-tf, and that of published and ko; a file is as it is
+    best = [("best", embedding, "", "") for embedding in ("file", "w2v", "w2v")]
+    assert sorted(cells) == sorted([*schemes, *best, ("fast", "", "", "")])
+    lengths = {one.vectors.length for one in planned if one.cell.scheme == "best" and one.vectors}
+    assert lengths == {PROFILES["equations"].vector_length, PROFILES["published"].vector_length}
+    unscaled = plan_all(replace(both, schemes=("tfcr",), heads=("lr",), vector_length=0))
+    assert {one.vectors.length for one in unscaled if one.vectors} == {None}
+    one_way = plan_all(replace(both, profiles=("equations", "log-tf"), schemes=(), systems=("best",)))
+    assert [one.cell.embedding for one in one_way] == ["file", "w2v"]

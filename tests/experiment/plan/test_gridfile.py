@@ -10,6 +10,7 @@ from tests.experiment.conftest import (
 )
 from tfcr.errors import InputError
 from tfcr.experiment import (
+    PROFILES,
     Word2Vec,
 )
 from tfcr.experiment.plan.gridfile import read_grid
@@ -39,6 +40,7 @@ def test_a_small_toml_file(data: Path, tmp_path: Path) -> None:
         seeds = [0, 1]
         sample = 1000
         word2vec = { dimensions = 8, epochs = 1 }
+        vector_length = 0.5
 
         [datasets.own]
         path = "own.csv"
@@ -61,7 +63,8 @@ def test_a_small_toml_file(data: Path, tmp_path: Path) -> None:
     assert (asked.schemes, asked.heads, asked.profiles) == (("none", "tfcr"), ("svm",), ("equations", "published"))
     assert asked.systems == ("fast",)
     assert (asked.folds, asked.first_folds, asked.sizes, asked.seeds) == (5, 2, (50, None), (0, 1))
-    assert asked.word2vec == Word2Vec(dimensions=8, epochs=1)
+    assert asked.word2vec_of(PROFILES["equations"]) == Word2Vec(dimensions=8, epochs=1)
+    assert asked.vector_length_of(PROFILES["equations"], "a.vec") == 0.5
     asked.check()
 
 

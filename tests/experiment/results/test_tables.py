@@ -15,14 +15,11 @@ from tests.experiment.conftest import (
 from tfcr.experiment import (
     open_results,
 )
+from tfcr.experiment.results.printing import write_difference, write_score
 from tfcr.experiment.results.summary import Group, summarise
 from tfcr.experiment.results.tables import (
     TABLE_FORMATS,
-    as_latex,
-    latex_escape,
     select,
-    write_difference,
-    write_score,
 )
 
 
@@ -36,7 +33,6 @@ def groups_of(path: Path) -> list[Group]:
 def test_how_numbers_are_written() -> None:
     assert [write_score(value) for value in (0.5, 0.0004, 1.0, None)] == [".500", ".000", "1.000", "–"]
     assert [write_difference(value) for value in (0.018, -0.02, None)] == ["+.018", "−.020", "–"]
-    assert latex_escape("a_b & 5 % \\ {x}") == r"a\_b \& 5 \% \textbackslash{} \{x\}"
 
 
 @pytest.mark.parametrize("name", TABLE_FORMATS)
@@ -64,16 +60,15 @@ def test_csv_and_json_can_be_read_again(finished: Path) -> None:
     assert len(parsed[0]["scores"][0]["macro_f1_of_folds"]) == 2
 
 
-def test_markdown_and_latex_are_well_formed(finished: Path) -> None:
-    groups = groups_of(finished)
-    lines = [line for line in TABLE_FORMATS["markdown"](groups).splitlines() if line.startswith("|")]
+def test_markdown_is_well_formed(finished: Path) -> None:
+    lines = [line for line in TABLE_FORMATS["markdown"](groups_of(finished)).splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in lines}) == 1
-    latex = as_latex(groups)
-    rows = [line for line in latex.splitlines() if line.endswith("\\\\")]
-    assert len({row.count("&") - row.count("\\&") for row in rows}) == 1
-    for command in ("\\toprule", "\\midrule", "\\bottomrule", "\\textbf{", "\\$x\\_1\\$"):
-        assert command in latex
-    assert latex.count("\\begin{") == latex.count("\\end{")
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "latex", "paper"])
+def test_what_tables_show_is_said_in_words(name: str) -> None:
+    cells = [cell_of("20ng", scheme, [score, score]) for scheme, score in (("tfcr", 0.9), ("kld", 0.5))]
+    assert "tfcr is best on 20ng, with a macro-F1 of 0.900." in TABLE_FORMATS[name](summarise(cells))
 
 
 def test_the_order_of_the_papers_tables() -> None:

@@ -7,13 +7,16 @@ from dataclasses import asdict, dataclass, field, fields
 from itertools import product
 from typing import Any
 
+from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import InputError
 from tfcr.experiment.plan.corpora import CorpusFacts, CorpusHandle, CorpusPlan
 from tfcr.experiment.plan.folds import ClassSizes
+from tfcr.experiment.plan.named_systems import resolve_system
 from tfcr.experiment.plan.profiles import resolve_profile
-from tfcr.experiment.plan.request import DatasetChoice, Request, VectorsChoice, Word2Vec, dataset_tokenizer
-from tfcr.experiment.plan.systems import SchemeSystem, System, resolve_system
+from tfcr.experiment.plan.request import DatasetChoice, Request, VectorsChoice, dataset_tokenizer
+from tfcr.experiment.plan.systems import SchemeSystem, System
 from tfcr.experiment.plan.vectors import VectorFacts, VectorsPlan, plan_vectors
+from tfcr.experiment.plan.word2vec import Word2Vec
 
 PROTOCOL = 1
 """Raised when the same settings would give other results, so that old results are not taken for new ones."""
@@ -126,20 +129,27 @@ class Planned:
 
 @dataclass(frozen=True)
 class _Row:
-    """Systems that run on a dataset with the same vectors."""
+    """Systems that run on a dataset with the same vectors: those that `word2vec` and `length` say for an embedding."""
 
     embedding: VectorsChoice | None
     profile: str
     systems: tuple[System, ...]
+    word2vec: Word2Vec = field(default_factory=Word2Vec)
+    length: float | None = None
 
 
 def _rows(request: Request, dataset: DatasetChoice) -> Iterator[_Row]:
     others = [resolve_system(system, dataset_tokenizer(dataset, "")) for system in request.systems]
     with_vectors = tuple(system for system in others if system.needs_vectors)
+    profiles = [resolve_profile(name) for name in request.profiles]
     for embedding in request.embeddings:
-        for profile in request.profiles:
-            yield _Row(embedding, profile, tuple(_scheme_systems(request, dataset, profile)))
-        yield _Row(embedding, "", with_vectors)
+        vectors: dict[tuple[Word2Vec, float | None], None] = {}
+        for profile in profiles:
+            how = request.word2vec_of(profile), request.vector_length_of(profile, embedding.source)
+            yield _Row(embedding, profile.name, tuple(_scheme_systems(request, dataset, profile.name)), *how)
+            vectors[how if embedding.source == IN_DOMAIN else (Word2Vec(), how[1])] = None
+        for how in vectors:
+            yield _Row(embedding, "", with_vectors, *how)
     yield _Row(None, "", tuple(system for system in others if not system.needs_vectors))
 
 
@@ -177,11 +187,11 @@ def plan_cells(
                 corpus, vectors = corpora[plan], None
                 if row.embedding is not None:
                     file = files.get(row.embedding.source)
-                    vectors = plan_vectors(row.embedding.source, request.word2vec, plan, corpus, file)
+                    vectors = plan_vectors(row.embedding.source, row.word2vec, plan, corpus, file, row.length)
                 for size in usable_sizes(request.sizes, corpus.facts):
                     settings = Settings(
                         data=corpus.data_hash,
-                        vectors=vectors.digest if vectors else None,
+                        vectors=vectors.identity if vectors else None,
                         word2vec=vectors.word2vec if vectors else None,
                         size=size,
                         class_sizes=request.class_sizes,

@@ -9,7 +9,8 @@ from typing import Any
 from tfcr.data import ReadOptions
 from tfcr.errors import InputError, in_one_line, look_up, shown
 from tfcr.experiment.plan.parsing import LARGEST, parse_folds, parse_names, parse_number, parse_numbers, parse_sizes
-from tfcr.experiment.plan.request import DatasetChoice, VectorsChoice, Word2Vec
+from tfcr.experiment.plan.request import DatasetChoice, VectorsChoice
+from tfcr.experiment.plan.word2vec import Word2Vec
 
 MAX_BYTES = 1 << 20
 """Largest TOML file that is read."""
@@ -25,7 +26,8 @@ _PARAMETERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "folds": lambda value: dict(zip(("folds", "first_folds"), parse_folds(_as_text(value)), strict=True)),
     "seeds": lambda value: {"seeds": parse_numbers(",".join(_texts(value)), "seeds")},
     "sample": lambda value: {"sample": parse_number(_as_text(value), "sample")},
-    "word2vec": lambda value: {"word2vec": Word2Vec(**_known_keys(value, _names(Word2Vec), "[experiment.word2vec]"))},
+    "word2vec": lambda value: {"word2vec": _known_keys(value, _names(Word2Vec), "[experiment.word2vec]")},
+    "vector_length": lambda value: {"vector_length": value},
 }
 """The keys of ``[experiment]``, and the parameters of Request that each sets."""
 

@@ -2,30 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tfcr.data import DATASETS, ReadOptions
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.embeddings.word2vec import PARAMETERS as WORD2VEC
 from tfcr.errors import InputError, UnknownNameError, look_up, shown, unknown_name
 from tfcr.experiment.plan.folds import ClassSizes
+from tfcr.experiment.plan.named_systems import resolve_system
 from tfcr.experiment.plan.own_schemes import OwnScheme
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES, PAPER_TOKENIZER, Profile, resolve_profile
-from tfcr.experiment.plan.systems import System, resolve_system
+from tfcr.experiment.plan.systems import System
+from tfcr.experiment.plan.word2vec import W2V_SOURCES, Word2Vec
 from tfcr.heads import HEADS
 from tfcr.schemes import SCHEMES
-from tfcr.system.parameters import FOLDS, SEED, check_all, whole
+from tfcr.system.parameters import FOLDS, SEED, check_all, number, whole, zero_or
 from tfcr.text.tokenizers import TOKENIZERS
 
 ALL_DOCUMENTS = 10**9
 """A sample so large that nothing is left out."""
 PAPER_SAMPLE = 100_000
 TRAINING_SIZE = whole("training size", 1, 10**9).or_none("for all")
-W2V_SOURCES = {
-    "dataset": "in-domain word2vec was trained on the whole dataset's text without labels, that of the test documents "
-    "included, as in the paper",
-    "train": "in-domain word2vec was trained on the text of each training fold alone",
-}
-"""What in-domain word2vec is trained on, in words."""
+VECTOR_LENGTH = zero_or(number("vector_length", 1e-3, 1e3)).or_none("for the profile's")
 
 
 @dataclass(frozen=True)
@@ -47,26 +45,6 @@ class VectorsChoice:
 
 
 @dataclass(frozen=True)
-class Word2Vec:
-    """How in-domain word2vec is trained; the paper does not say. `trained_on` is a name of W2V_SOURCES."""
-
-    dimensions: int = 100
-    window: int = 5
-    epochs: int = 10
-    skip_gram: bool = False
-    min_count: int = 2
-    trained_on: str = "dataset"
-
-    def described(self) -> str:
-        """Return the settings in words."""
-        kind = "skip-gram" if self.skip_gram else "CBOW"
-        return (
-            f"word2vec, {kind}, {self.dimensions} dimensions, window {self.window}, {self.epochs} epochs, "
-            f"words that occur at least {self.min_count} times"
-        )
-
-
-@dataclass(frozen=True)
 class Request:
     """A grid of cells, and how they are run.
 
@@ -77,8 +55,8 @@ class Request:
     own_schemes
         The user's own ones among `schemes`, by name.
     systems
-        What runs beside the schemes: names of PRESETS, or System objects. Each runs once for each dataset and seed, and
-        once for each embedding if it uses vectors.
+        What runs beside the schemes: names of PRESETS and PEERS, or System objects. Each runs once for each
+        dataset and seed; if it uses vectors, once for each embedding and each way in which profiles make its vectors.
     sizes
         Training sizes; None stands for the whole training fold.
     class_sizes
@@ -90,7 +68,10 @@ class Request:
     sample
         Maximum number of documents of each dataset.
     word2vec
-        How in-domain word2vec is trained.
+        How in-domain word2vec is trained: a Word2Vec, or those of its settings that differ from the profile's.
+    vector_length
+        Each word vector is scaled to this length before it is weighted; 0: all stay as they are. None: in-domain
+        word2vec has the profile's, and others stay as they are.
     """
 
     datasets: tuple[DatasetChoice, ...]
@@ -106,7 +87,24 @@ class Request:
     first_folds: int | None = None
     seeds: tuple[int, ...] = (0,)
     sample: int = PAPER_SAMPLE
-    word2vec: Word2Vec = field(default_factory=Word2Vec)
+    word2vec: Word2Vec | Mapping[str, Any] = field(default_factory=dict)
+    vector_length: float | None = None
+
+    def word2vec_of(self, profile: Profile) -> Word2Vec:
+        """Return how in-domain word2vec is trained for a profile."""
+        given = self.word2vec
+        return given if isinstance(given, Word2Vec) else replace(profile.word2vec, **given)
+
+    def training_word2vec(self, given: Mapping[str, Any]) -> "Request":
+        """Return the request with other settings of in-domain word2vec; those that are not given stay."""
+        now = self.word2vec
+        return replace(self, word2vec=replace(now, **given) if isinstance(now, Word2Vec) else {**now, **given})
+
+    def vector_length_of(self, profile: Profile, source: str) -> float | None:
+        """Return the length that word vectors of a source have for a profile; None for their own."""
+        if self.vector_length is not None:
+            return self.vector_length or None
+        return profile.vector_length if source == IN_DOMAIN else None
 
     def wanted_folds(self) -> range:
         """Return the numbers of the folds to run."""
@@ -124,7 +122,6 @@ class Request:
         for dataset in self.datasets:
             if dataset.tokenizer:
                 look_up(TOKENIZERS, dataset.tokenizer, "tokenizer")
-        look_up(W2V_SOURCES, self.word2vec.trained_on, "text for --w2v-from")
         _check_numbers(self)
 
 
@@ -155,7 +152,11 @@ NUMBERS = (FOLDS, whole("sample", 4, ALL_DOCUMENTS))
 
 def _check_numbers(request: Request) -> None:
     check_all(NUMBERS, vars(request))
-    check_all(WORD2VEC, vars(request.word2vec))
+    VECTOR_LENGTH.check(request.vector_length)
+    for profile in request.profiles:
+        word2vec = request.word2vec_of(resolve_profile(profile))
+        check_all(WORD2VEC, vars(word2vec))
+        look_up(W2V_SOURCES, word2vec.trained_on, "text for --w2v-from")
     if request.class_sizes is not None:
         request.class_sizes.check()
     for seed in request.seeds:

@@ -8,7 +8,7 @@ the same folds, by the same runner, into the same file of results.
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -16,7 +16,6 @@ import numpy as np
 from tfcr.classifier import TfcrClassifier
 from tfcr.decision import ClassNumbers
 from tfcr.embeddings import Embeddings
-from tfcr.errors import look_up
 from tfcr.experiment.plan.own_schemes import OwnScheme
 from tfcr.experiment.plan.profiles import Profile
 from tfcr.heads import resolve_head
@@ -100,7 +99,7 @@ class SchemeSystem:
             "tokenizer": self.tokenizer,
             "scheme": self.own.digest + self.own.name if self.own else self.profile.scheme(self.scheme),
             "head": self.head,
-            "profile": {key: value for key, value in asdict(self.profile).items() if key not in ("what", "schemes")},
+            "profile": self.profile.settings(),
         }
 
     def run(self, fold: "Fold") -> Predictions:
@@ -173,16 +172,3 @@ class PresetSystem(TextSystem):
             self.name, tokenizer=self.tokenizer, embeddings=embeddings, random_state=seed
         )
         return model
-
-
-def resolve_system(system: str | System, tokenizer: str = "") -> System:
-    """Return a system: a preset by the name of its row in PRESETS, or the object itself.
-
-    A preset uses the `tokenizer` that a dataset needs, or its own.
-    """
-    if not isinstance(system, str):
-        return system
-    look_up(PRESETS, system, "system")
-    model = TfcrClassifier.from_preset(system)
-    needs_vectors = model.embeddings is not None and model.uses_vectors
-    return PresetSystem(system, needs_vectors, tokenizer or str(model.tokenizer))

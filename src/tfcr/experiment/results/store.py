@@ -28,7 +28,7 @@ from tfcr.experiment.plan.cells import Cell, Settings
 from tfcr.experiment.plan.corpora import CorpusFacts
 from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.profiles import resolve_profile
-from tfcr.experiment.plan.request import W2V_SOURCES
+from tfcr.experiment.plan.word2vec import W2V_SOURCES
 from tfcr.system.array_codec import as_json
 from tfcr.system.limits import is_folder, is_there, parse_json
 
@@ -200,6 +200,27 @@ class Results:
         runs = self._rows("SELECT id, host, pid, seen FROM runs")
         claims = self._rows("SELECT run FROM claims")
         return self._read("run", lambda stored: _n_alive(*stored), (runs, claims))
+
+    def copy_from(self, other: "Results") -> None:
+        """Add the cells, folds and runs of another file; what is there already stays, and claims are not taken over."""
+        already = {
+            "cells": "ON CONFLICT (key) DO UPDATE SET wanted = max(wanted, excluded.wanted)",
+            "folds": "ON CONFLICT DO NOTHING",
+            "runs": "ON CONFLICT DO NOTHING",
+        }
+        with self._writing():
+            for table, then in already.items():
+                columns = [row["name"] for row in self._rows(f"PRAGMA table_info({table})")]  # ours, whatever it has
+                names, holes = ", ".join(columns), ", ".join("?" * len(columns))
+                rows = other._rows(f"SELECT {names} FROM {table} ORDER BY rowid")  # noqa: S608
+                self._connection.executemany(
+                    f"INSERT INTO {table} ({names}) VALUES ({holes}) {then}",  # noqa: S608
+                    [tuple(row[name] for name in columns) for row in rows],
+                )
+
+    def content(self) -> bytes:
+        """Return the whole file."""
+        return self._connection.serialize()
 
     def _rows(self, query: str) -> list[dict[str, Any]]:
         try:
@@ -384,6 +405,13 @@ def open_results(path: str | Path, *, make: bool = False) -> Results:
         _close(connection)
         raise
     return Results(file, connection)
+
+
+def new_results(path: Path) -> Results:
+    """Return results in memory alone; `path` is for messages, and where the content will go."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    _prepare(connection, path, make=True)
+    return Results(path, connection)
 
 
 def _close(connection: sqlite3.Connection | None) -> None:

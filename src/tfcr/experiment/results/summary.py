@@ -12,8 +12,15 @@ from tfcr.experiment.plan.cells import Cell
 from tfcr.experiment.plan.folds import ClassSizes
 from tfcr.experiment.plan.profiles import PAPER_SCHEMES, resolve_profile
 from tfcr.experiment.plan.published import paper_datasets, published_scores
-from tfcr.experiment.plan.request import W2V_SOURCES
-from tfcr.experiment.results.statistics import FEWEST_DATASETS, Comparison, across_datasets, best_against_others
+from tfcr.experiment.plan.word2vec import W2V_SOURCES
+from tfcr.experiment.results.statistics import (
+    FEWEST_DATASETS,
+    Comparison,
+    Ranking,
+    across_datasets,
+    best_against_others,
+    rank_schemes,
+)
 from tfcr.experiment.results.store import CellResult, FoldResult
 from tfcr.schemes import SCHEMES
 
@@ -436,6 +443,14 @@ def _tests(group: Group) -> list[Comparison]:
         scores = {column: [row[column].score for row in complete] for column in group.columns}
         found += across_datasets(scores, max(scores, key=lambda column: float(np.mean(scores[column]))))
     return found
+
+
+def ranking_of(group: Group) -> Ranking | None:
+    """Return the mean ranks of a table's columns over its datasets; None if there are too few of either."""
+    complete = _complete_rows(group)
+    if len(complete) < FEWEST_DATASETS or len(group.columns) < 2:
+        return None
+    return rank_schemes({column: [row[column].score for row in complete] for column in group.columns})
 
 
 def _complete_rows(group: Group) -> list[dict[str, Score]]:

@@ -32,7 +32,11 @@ from tfcr.text.vocabulary import Vocabulary
 SECTION = "experiments"
 """The section of the cache for all that the cells of experiments share."""
 
-_URL = re.compile(r"\w+://\S*")
+_HOST, _PATH = r"[\w-]+(?:\.[\w-]+)*", r"(?:/[^/\s]*)*"
+_URL = re.compile(rf"\w+://{_HOST}{_PATH}")
+"""Web addresses as the author's program finds them: of ``http://a.org:80/x`` it leaves ``:80/x``."""
+_JOINED = re.compile(r"[^ \t\r\n]*[^\S \t\r\n][^ \t\r\n]*")
+"""What the program takes for one word, though white space is in it: it splits at spaces, and has one text per line."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,8 @@ class PreparedCorpus:
     ----------
     documents
         CountedDocuments over all words of the sample.
-    without_urls
-        The counts without the words of web addresses; (n_documents, n_words).
+    program_counts
+        The counts of the text that the author's program counts, without web addresses; (n_documents, n_words).
     labels
         The number of each document's class; (n_documents,).
     classes
@@ -54,7 +58,7 @@ class PreparedCorpus:
     """
 
     documents: CountedDocuments
-    without_urls: sp.csr_array
+    program_counts: sp.csr_array
     labels: NDArray[np.int64]
     classes: NDArray[np.str_]
     groups: list[int] | None
@@ -81,7 +85,7 @@ def prepare_corpus(plan: CorpusPlan) -> CorpusHandle:
     corpus = read_whole(plan)
     texts_hash = digest_of_strings(corpus.texts)
     labels_hash = digest_of_strings([*map(str, corpus.labels), *map(str, corpus.groups or [])])
-    name = digest_of("corpus", texts_hash, labels_hash, asdict(plan) | {"source": "", "options": ""})
+    name = digest_of("corpus 2", texts_hash, labels_hash, asdict(plan) | {"source": "", "options": ""})
     known = read_artifact(SECTION, name, partial(_write_corpus, plan, corpus), _read_facts)
     facts = CorpusFacts(
         source=Path(plan.source).name,
@@ -147,7 +151,7 @@ def _write_corpus(plan: CorpusPlan, corpus: Corpus, writer: ArtifactWriter) -> N
     }
     arrays = {
         **write_sparse("counts", documents.matrix),
-        **write_sparse("urls", _url_counts(sample.texts, documents, plan.tokenizer)),
+        **write_sparse("uncounted", _uncounted(sample.texts, documents, plan.tokenizer)),
         "lengths": documents.lengths,
         "labels": labels.astype(np.int64),
         "groups": np.array(groups, np.int64),
@@ -157,13 +161,27 @@ def _write_corpus(plan: CorpusPlan, corpus: Corpus, writer: ArtifactWriter) -> N
     writer.write(arrays)
 
 
-def _url_counts(texts: list[str], documents: CountedDocuments, tokenizer: str) -> sp.csr_array:
-    """Return what web addresses add to the counts: counts of the whole texts minus counts without addresses."""
-    places = np.array([place for place, text in enumerate(texts) if _URL.search(text)], np.int64)
-    without = [_URL.sub("", texts[place]) for place in places.tolist()]
-    stripped = count_terms(without, tokenizer, documents.vocabulary)
-    added = sp.coo_array(documents.matrix[places] - stripped.matrix)
-    return sp.coo_array((added.data, (places[added.row], added.col)), shape=documents.matrix.shape).tocsr()
+def program_text(text: str) -> str:
+    r"""Return what the author's program counts the words of.
+
+    Examples
+    --------
+    A no-break space joins two words into one that no document vector finds:
+
+    >>> program_text("see http://a.org/b/?c=1 for no\u00a0break spaces")
+    'see  for  spaces'
+    """
+    return _JOINED.sub("", _URL.sub("", text.strip()).strip())
+
+
+def _uncounted(texts: list[str], documents: CountedDocuments, tokenizer: str) -> sp.csr_array:
+    """Return what the author's program leaves out: counts of the whole texts minus counts of what it counts."""
+    counted = [program_text(text) for text in texts]
+    pairs = enumerate(zip(counted, texts, strict=True))
+    places = np.array([place for place, (some, text) in pairs if len(some) < len(text.strip())], np.int64)
+    stripped = count_terms([counted[place] for place in places.tolist()], tokenizer, documents.vocabulary)
+    left_out = sp.coo_array(documents.matrix[places] - stripped.matrix)
+    return sp.coo_array((left_out.data, (places[left_out.row], left_out.col)), shape=documents.matrix.shape).tocsr()
 
 
 @lru_cache(maxsize=2)
@@ -186,10 +204,10 @@ def _read_corpus(artifact: Artifact) -> PreparedCorpus:
     if len(groups) not in (0, len(lengths)):
         raise DamagedError("there are fewer groups than documents")
     shape = (len(lengths), len(words))
-    counts, urls = (read_sparse(arrays, part, shape, "fiu") for part in ("counts", "urls"))
+    counts, uncounted = (read_sparse(arrays, part, shape, "fiu") for part in ("counts", "uncounted"))
     return PreparedCorpus(
         documents=CountedDocuments(Vocabulary(words), counts, lengths),
-        without_urls=_less(counts, urls),
+        program_counts=_less(counts, uncounted),
         labels=np.array(labels),
         classes=np.array(artifact.facts["classes"]),
         groups=groups.tolist() or None,
@@ -197,9 +215,9 @@ def _read_corpus(artifact: Artifact) -> PreparedCorpus:
     )
 
 
-def _less(counts: sp.csr_array, urls: sp.csr_array) -> sp.csr_array:
-    if not urls.nnz:
+def _less(counts: sp.csr_array, uncounted: sp.csr_array) -> sp.csr_array:
+    if not uncounted.nnz:
         return counts
-    rest = sp.csr_array(counts - urls)
+    rest = sp.csr_array(counts - uncounted)
     rest.eliminate_zeros()
     return rest

@@ -1,7 +1,7 @@
 """The features of a fold the way a profile has them: counts, weights, document vectors; and training a head on them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +11,15 @@ from tfcr.experiment.plan.folds import Indices, Split
 from tfcr.experiment.plan.profiles import Profile
 from tfcr.experiment.run.corpora import PreparedCorpus
 from tfcr.experiment.run.vectors import WordVectors
-from tfcr.features.blocks import Block, column_starts, empty_blocks, make_blocks
+from tfcr.features.blocks import (
+    Block,
+    as_floats,
+    column_starts,
+    document_vectors,
+    empty_blocks,
+    make_blocks,
+    sublinear_counts,
+)
 from tfcr.features.matrix import DenseFeatures, Features, Matrix, OnDemandFeatures, scaled_features
 from tfcr.heads import Head, make_targets
 from tfcr.schemes import Scheme, compute_weights
@@ -23,7 +31,7 @@ from tfcr.text.documents import CountedDocuments
 
 def count_training(corpus: PreparedCorpus, train: Indices, profile: Profile) -> ClassCounts:
     """Count the words of the training documents by class, the way a profile counts."""
-    matrix = (corpus.documents.matrix if profile.count_urls else corpus.without_urls)[train]
+    matrix = COUNTED_TEXTS[profile.counted_text](corpus)[train]
     lengths = corpus.documents.lengths[train]
     documents = CountedDocuments(corpus.documents.vocabulary, COUNTINGS[profile.counting](matrix), lengths)
     return ClassCounts.from_documents(documents, corpus.classes[corpus.labels[train]])
@@ -33,6 +41,10 @@ def _once_per_document(matrix: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((np.ones(matrix.nnz, np.int32), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
+COUNTED_TEXTS: dict[str, Callable[[PreparedCorpus], sp.csr_array]] = {
+    "whole": lambda corpus: corpus.documents.matrix,
+    "program": lambda corpus: corpus.program_counts,
+}
 COUNTINGS: dict[str, Callable[[sp.csr_array], sp.csr_array]] = {
     "occurrences": lambda matrix: matrix,
     "documents": _once_per_document,
@@ -78,9 +90,14 @@ class FoldFeatures:
         cls, corpus: PreparedCorpus, split: Split, blocks: Sequence[Block], profile: Profile, max_memory: int
     ) -> "FoldFeatures":
         """Compute the features of training and test documents, the way a profile has them."""
-        train, test = FEATURES[profile.features](
-            corpus.documents.rows(split.train), corpus.documents.rows(split.test), blocks, max_memory
-        )
+        frequencies = TERM_FREQUENCIES[profile.term_frequency]
+        seen, unseen = (_with_matrix(corpus.documents.rows(rows), frequencies) for rows in split)
+        if profile.blocks == "label" and len(blocks) > 1:
+            names = [block.name for block in blocks]
+            labels = [names.index(label) for label in corpus.classes[corpus.labels[split.train]].tolist()]
+            train, test = features_by_label(seen, unseen, blocks, np.array(labels))
+        else:
+            train, test = FEATURES[profile.features](seen, unseen, blocks, max_memory)
         return cls(train, test, corpus.labels[split.train])
 
     def predict(self, head: Head) -> ClassNumbers:
@@ -92,6 +109,16 @@ class FoldFeatures:
         solution = head.solve(self.train, targets, range(targets.n_outputs))
         scores = self.test @ np.vstack([solution.coefficients, solution.intercepts]).astype(np.float32)
         return np.asarray(known[best_class(scores)], np.int64)
+
+
+TERM_FREQUENCIES: dict[str, Callable[[sp.csr_array], sp.csr_array]] = {
+    "count": lambda matrix: matrix,
+    "log": sublinear_counts,
+}
+
+
+def _with_matrix(documents: CountedDocuments, change: Callable[[sp.csr_array], sp.csr_array]) -> CountedDocuments:
+    return replace(documents, matrix=change(documents.matrix))
 
 
 def features_scaled(
@@ -111,6 +138,41 @@ def features_raw(
     both = [_raw(part, blocks) for part in (train, test)]
     fits = 4 * np.prod(both[0].shape, dtype=np.int64) <= max_memory
     return DenseFeatures(_all_rows(both[0])) if fits else both[0], _all_rows(both[1])
+
+
+def features_by_label(
+    train: CountedDocuments, test: CountedDocuments, blocks: Sequence[Block], labels: ClassNumbers
+) -> tuple[Features, Matrix]:
+    """Return unscaled features by Ko's rule: one block, weighted for the label, or for the class that weighs most.
+
+    The rule is for experiments only. A training document is weighted by its label, so that its vector is no function
+    of its text, as cross-fitting, shards, word tables and saved models need it.
+
+    Parameters
+    ----------
+    train, test
+        Documents.
+    blocks
+        One for each class.
+    labels
+        The number of each training document's block.
+    """
+    return DenseFeatures(_by_block(train, blocks, labels)), _by_block(test, blocks, heaviest_class(test, blocks))
+
+
+def heaviest_class(documents: CountedDocuments, blocks: Sequence[Block]) -> ClassNumbers:
+    """Return the class with the largest sum of weights over the words of each document, the first of equal ones."""
+    sums = as_floats(documents.matrix) @ np.stack([block.weights for block in blocks], axis=1)
+    return np.asarray(np.argmax(sums, axis=1), np.int64)
+
+
+def _by_block(documents: CountedDocuments, blocks: Sequence[Block], chosen: ClassNumbers) -> Matrix:
+    """Return the block that was chosen for each document, then a column of ones."""
+    matrix = np.ones((len(documents), blocks[0].dimensions + 1), np.float32)
+    for number in np.unique(chosen).tolist():
+        rows = np.flatnonzero(chosen == number)
+        matrix[rows, :-1] = document_vectors(documents.rows(rows), [blocks[number]])
+    return matrix
 
 
 def _raw(documents: CountedDocuments, blocks: Sequence[Block]) -> OnDemandFeatures:

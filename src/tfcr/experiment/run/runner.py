@@ -9,8 +9,9 @@ from typing import Any
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.experiment.plan.cells import Cell, Planned, corpus_plans, plan_cells, shared_work, size_notes
 from tfcr.experiment.plan.corpora import CorpusHandle, CorpusPlan
-from tfcr.experiment.plan.request import W2V_SOURCES, Request
+from tfcr.experiment.plan.request import Request
 from tfcr.experiment.plan.vectors import VectorFacts
+from tfcr.experiment.plan.word2vec import W2V_SOURCES
 from tfcr.experiment.results.store import Results, Run
 from tfcr.experiment.run.corpora import PrepareCorpus
 from tfcr.experiment.run.processes import Finished, Note, Pool, Task, open_pool
@@ -120,13 +121,14 @@ def _unique(planned: Iterable[Planned]) -> list[Planned]:
 def _note_all(
     request: Request, corpora: dict[CorpusPlan, CorpusHandle], planned: list[Planned], reporter: Reporter
 ) -> None:
-    for plan, dataset in corpus_plans(request).items():
-        for text in corpora[plan].facts.notes:
+    for corpus, dataset in corpus_plans(request).items():
+        for text in corpora[corpus].facts.notes:
             reporter.note(f"{dataset}: {text}")
     for text in size_notes(request, corpora):
         reporter.note(text)
-    if any(plan.vectors and plan.vectors.word2vec for plan in planned):
-        reporter.note(W2V_SOURCES[request.word2vec.trained_on])
+    for plan in planned:
+        if plan.vectors and plan.vectors.word2vec:
+            reporter.note(W2V_SOURCES[plan.vectors.word2vec.trained_on])
 
 
 # what cells share --------------------------------------------------------------------------------------------------

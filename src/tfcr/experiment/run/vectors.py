@@ -12,8 +12,8 @@ from tfcr.embeddings import Embeddings
 from tfcr.embeddings.pretrained import IN_DOMAIN
 from tfcr.errors import DamagedError, EmbeddingsError, InputError
 from tfcr.experiment.plan.folds import Indices
-from tfcr.experiment.plan.request import Word2Vec
 from tfcr.experiment.plan.vectors import VectorFacts, VectorsPlan
+from tfcr.experiment.plan.word2vec import Word2Vec
 from tfcr.experiment.run.corpora import SECTION, PreparedCorpus, open_corpus, read_whole
 from tfcr.system.array_codec import get_array, read_strings, write_strings
 from tfcr.system.artifacts import (
@@ -76,7 +76,7 @@ class PrepareVectors:
         yield name
 
     def _write(self, writer: ArtifactWriter) -> None:
-        _write_aligned(writer, open_corpus(self.plan.corpus_entry), _load_or_train(self.plan))
+        _write_aligned(writer, open_corpus(self.plan.corpus_entry), _load_or_train(self.plan), self.plan.length)
 
 
 def open_vectors(plan: VectorsPlan, corpus: PreparedCorpus, train: Indices) -> WordVectors:
@@ -84,14 +84,37 @@ def open_vectors(plan: VectorsPlan, corpus: PreparedCorpus, train: Indices) -> W
     if not plan.per_fold:
         return _open_aligned(_entry_name(plan))
     part = _training_texts(corpus, train)
-    name = digest_of("part", plan.digest, digest_of_strings(part))
-    make_artifact(SECTION, name, lambda writer: _write_aligned(writer, corpus, _trained(plan, part)))
+    name = digest_of("part", plan.identity, digest_of_strings(part))
+    make_artifact(SECTION, name, lambda writer: _write_aligned(writer, corpus, _trained(plan, part), plan.length))
     return _open_aligned(name)
 
 
 def open_embeddings(plan: VectorsPlan, corpus: PreparedCorpus, train: Indices) -> Embeddings:
     """Return the same vectors as Embeddings, with the words that the corpus does not hold."""
-    return _trained(plan, _training_texts(corpus, train)) if plan.per_fold else _load_or_train(plan)
+    found = _trained(plan, _training_texts(corpus, train)) if plan.per_fold else _load_or_train(plan)
+    if plan.length is None:
+        return found
+    if found.segmentation is not None:
+        raise InputError(
+            f"found vectors of sub-words ({found.name}) for a preset, to be scaled to length {plan.length:g}; expected "
+            "vectors of words: leave out --vector-length"
+        )
+    return Embeddings.from_arrays(found.words, scale_vectors(found.vectors, plan.length), name=found.name)
+
+
+def scale_vectors(vectors: NDArray[np.float32], length: float | None) -> NDArray[np.float32]:
+    """Return each vector scaled to a length; zeros stay zeros. None: as they are.
+
+    Examples
+    --------
+    >>> scale_vectors(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32), 0.5)
+    array([[0.3, 0.4],
+           [0. , 0. ]], dtype=float32)
+    """
+    if length is None:
+        return vectors
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors * np.divide(length, norms, out=np.zeros_like(norms), where=norms > 0), np.float32)
 
 
 def _training_texts(corpus: PreparedCorpus, train: Indices) -> list[str]:
@@ -100,7 +123,7 @@ def _training_texts(corpus: PreparedCorpus, train: Indices) -> list[str]:
 
 
 def _entry_name(plan: VectorsPlan) -> str:
-    return digest_of("vectors", plan.corpus_entry, plan.digest)
+    return digest_of("vectors", plan.corpus_entry, plan.identity)
 
 
 def _load_or_train(plan: VectorsPlan) -> Embeddings:
@@ -128,7 +151,9 @@ def _trained(plan: VectorsPlan, texts: list[str]) -> Embeddings:
     return Embeddings.train(texts, seed=plan.corpus.seed, tokenizer=plan.corpus.tokenizer, **settings)
 
 
-def _write_aligned(writer: ArtifactWriter, corpus: PreparedCorpus, embeddings: Embeddings) -> None:
+def _write_aligned(
+    writer: ArtifactWriter, corpus: PreparedCorpus, embeddings: Embeddings, length: float | None
+) -> None:
     words = corpus.documents.vocabulary.words
     found = embeddings.has_vector(words)
     if not found.any():
@@ -138,7 +163,7 @@ def _write_aligned(writer: ArtifactWriter, corpus: PreparedCorpus, embeddings: E
         )
     of_words, of_tokens = coverage(corpus, found)
     writer.facts |= {"coverage_words": of_words, "coverage_tokens": of_tokens}
-    writer.write({"vectors": embeddings.of_words(words), "found": found})
+    writer.write({"vectors": scale_vectors(embeddings.of_words(words), length), "found": found})
 
 
 def coverage(corpus: PreparedCorpus, found: NDArray[np.bool_]) -> tuple[float, float]:
