@@ -521,6 +521,7 @@ class TfcrClassifier(ClassifierMixin, BaseEstimator):
             progress=progress,
             keep_documents=self.keep_documents,
             all_blocks=self.has_all_blocks,
+            entries_per_word=self.entries_per_word,
         )
 
     def fit_counted(

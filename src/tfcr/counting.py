@@ -35,6 +35,8 @@ TERM_BYTES, OUTPUT_BYTES = 600, 125
 """Memory for a term, and for each of its outputs: coefficients, gradient, step and what solving for it takes."""
 VALUE_BYTES = 16
 """Memory for each value of a word table while it is made."""
+SHARD_ENTRIES = 4
+"""Sparse features for each word up to which shards have their full size."""
 SAFETY = 0.85
 """The fraction of the memory left for terms that is planned for."""
 LEAST_SHARE = 0.2
@@ -95,6 +97,7 @@ def count_batches(
     progress: Callable[[int], None] = lambda documents: None,
     keep_documents: bool = False,
     all_blocks: bool = False,
+    entries_per_word: float = 1.0,
 ) -> CountedTexts:
     """Count labelled texts into shards.
 
@@ -114,6 +117,8 @@ def count_batches(
         Whether shards are also packed, to be kept in a model; in a temporary file.
     all_blocks
         Whether the output of each class sees the blocks of all classes: terms take more memory then.
+    entries_per_word
+        Sparse features that documents have for each of their words: if there are many, shards are smaller.
     """
     if (known := _resumed(places, bigrams, keep_documents=keep_documents)) is not None:
         return known
@@ -122,7 +127,7 @@ def count_batches(
 
     def texts_to_count() -> Iterator[list[str]]:
         done = 0
-        for texts, labels, of_texts in shard_batches(batches):
+        for texts, labels, of_texts in shard_batches(batches, entries_per_word):
             numbers.add(labels)
             weights.append(of_texts)
             hashes.append(hash_texts(texts))
@@ -214,11 +219,15 @@ def room_for_terms(max_memory: int, n_documents: int, n_classes: int, *, all_blo
     return replace(room, by_document=VALUE_BYTES * n_classes, documents=n_classes) if all_blocks else room
 
 
-def shard_batches(batches: Iterable[Batch]) -> Iterator[tuple[list[str], list[Any], NDArray[np.float64]]]:
+def shard_batches(
+    batches: Iterable[Batch], entries_per_word: float = 1.0
+) -> Iterator[tuple[list[str], list[Any], NDArray[np.float64]]]:
     """Yield texts, labels and weights in batches that make a shard each; the last may be smaller.
 
-    Texts of weight 0 are left out.
+    Texts of weight 0 are left out. The features of a shard are in memory together, so that it has fewer texts if these
+    have many.
     """
+    most_characters = SHARD_CHARACTERS / max(1.0, entries_per_word / SHARD_ENTRIES)
     texts: list[str] = []
     labels: list[Any] = []
     weights: list[float] = []
@@ -237,7 +246,7 @@ def shard_batches(batches: Iterable[Batch]) -> Iterator[tuple[list[str], list[An
             labels.append(label)
             weights.append(weight)
             characters += len(text)
-            if characters >= SHARD_CHARACTERS or len(texts) >= SHARD_DOCUMENTS:
+            if characters >= most_characters or len(texts) >= SHARD_DOCUMENTS:
                 yield texts, labels, np.array(weights)
                 texts, labels, weights, characters = [], [], [], 0
     if texts:
@@ -359,11 +368,7 @@ def count_batches_to_keep(
 
 @contextmanager
 def opened_documents(
-    kept: KeptDocuments,
-    max_memory: int,
-    *,
-    all_blocks: bool = False,
-    checkpoints: Checkpoints = NO_CHECKPOINTS,
+    kept: KeptDocuments, max_memory: int, checkpoints: Checkpoints = NO_CHECKPOINTS, *, all_blocks: bool = False
 ) -> Iterator[ShardedDocuments]:
     """Give kept documents over one vocabulary, in temporary files; few of them with all of their terms, as by `fit`."""
     with local_places(checkpoints) as places:

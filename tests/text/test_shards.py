@@ -112,9 +112,13 @@ def test_some_words_and_their_bigrams() -> None:
     )
 
 
+@pytest.mark.parametrize("together", [1 << 22, 1])
 @pytest.mark.parametrize(("most", "least"), [(100, 1), (18, 1), (12, 2), (5, 3), (3, 4)])
-def test_rare_terms_are_left_out_where_there_is_no_room(most: int, least: int) -> None:
+def test_rare_terms_are_left_out_where_there_is_no_room(
+    most: int, least: int, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The rule depends on documents only: terms in fewer than m documents, with the least m that leaves few enough."""
+    monkeypatch.setattr("tfcr.text.shards.KEYS_TOGETHER", together)
     whole = count_terms(TEXTS, "symbols", bigrams=True)
     frequencies = whole.document_frequencies()
     for sizes in ((7,), (3, 4)):

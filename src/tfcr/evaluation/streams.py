@@ -317,7 +317,7 @@ def _measure(
 
 
 def sample_rows(model: TfcrClassifier, documents: Documents, labels: NumberedLabels | LabelSets) -> NDArray[np.int64]:
-    """Return the documents to cross-validate on: all, or a sample if there are many."""
+    """Return the documents to cross-validate a model on: all, or a sample if there are many."""
     targets = make_targets(labels, labels.classes, np.ones(len(labels)), None)
     words = int(documents.only_words().document_frequencies().sum())
     size = sample_size(len(documents), words * model.entries_per_word)

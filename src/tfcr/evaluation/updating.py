@@ -143,8 +143,8 @@ def _train_again(
     """Train a model on all documents, and return the scores of the cross-validation; of many documents, on a sample."""
     before = model.model_
     scores: dict[str, float] = {}
-    limit = memory_limit(model.max_memory)
-    with opened_documents(whole, limit, all_blocks=model.has_all_blocks, checkpoints=checkpoints) as documents:
+    memory, all_blocks = memory_limit(model.max_memory), model.has_all_blocks
+    with opened_documents(whole, memory, checkpoints, all_blocks=all_blocks) as documents:
         embeddings = model.load_embeddings([], documents=documents, note=note)
         if folds:
             rows = sample_rows(model, documents, whole.labels)

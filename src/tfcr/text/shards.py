@@ -424,9 +424,8 @@ def unite(places: Places, shards: Kept, *, room: TermRoom | None = None) -> Unit
     of_shards = list(places.map(_lengths_of, shards))
     lengths = np.concatenate([np.zeros(0, np.int32), *of_shards])
     bounds = np.cumsum([0, *map(len, of_shards)])
-    keys, of_bigrams = _common_keys(places, shards, places_of, len(words))
-    n_terms = len(words) + len(keys)
-    least = max(_least_documents(np.concatenate([frequencies, of_bigrams]), room), dropped + 1)
+    keys, of_bigrams, n_bigrams, least = _common_keys(places, shards, places_of, frequencies, room)
+    n_terms, least = len(words) + n_bigrams, max(least, dropped + 1)
     kept_words, kept_keys = frequencies >= least, of_bigrams >= least
     kept_keys &= kept_words[keys // max(1, len(words))] & kept_words[keys % max(1, len(words))]
     new_numbers = np.where(kept_words, np.cumsum(kept_words) - 1, -1)
@@ -557,7 +556,7 @@ def _keys_between(
     """Return the bigrams of a shard whose first word has a number from `first` to `last`, as keys, and documents."""
     keys, counted = _keys_of_shard(shard, places, n_words), shard["frequencies"][len(places) :]
     start, end = np.searchsorted(keys, [first * n_words, last * n_words])
-    return keys[start:end], counted[start:end]
+    return keys[start:end].copy(), counted[start:end].copy()  # or all bigrams of the shard would stay in memory
 
 
 def _keys_of_shard(shard: Arrays, places: NDArray[np.int32], n_words: int) -> NDArray[np.int64]:
@@ -573,27 +572,48 @@ def _bigrams_by_word(shard: Arrays, places: NDArray[np.int32]) -> tuple[NDArray[
 
 
 def _common_keys(
-    places: Places, shards: Kept, places_of: Sequence[NDArray[np.int32]], n_words: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the bigrams that two documents hold, as ascending keys, and how many documents hold each.
+    places: Places,
+    shards: Kept,
+    places_of: Sequence[NDArray[np.int32]],
+    frequencies: NDArray[np.int64],
+    room: TermRoom | None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
+    """Return the bigrams that there is room for beside the words, and in how many documents terms are at the least.
 
-    Bigrams are counted for some first words after the others, so that those of all shards need not fit into memory.
+    Bigrams are counted for some first words after the others, so that those of all shards need not fit into memory. The
+    more terms there are, the more documents must hold one: what has no room among those found so far has none in the
+    end, and is not held.
+
+    Returns
+    -------
+    keys, frequencies
+        The bigrams as ascending keys, and how many documents hold each.
+    n_found
+        The number of bigrams that two documents hold, whether or not there is room for them.
+    least
+        In how many documents terms must be, words included.
     """
+    n_words = len(frequencies)
+    keys, counted, n_found = np.zeros(0, np.int64), np.zeros(0, np.int64), 0
+    least = _least_documents(frequencies, room)
     sizes = np.zeros(n_words, np.int64)
-    for at, counted in places.map(_bigrams_by_word, shards, ByPiece(places_of)):
-        sizes[at] += counted
+    for at, many in places.map(_bigrams_by_word, shards, ByPiece(places_of)):
+        sizes[at] += many
     if not sizes.any():
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return keys, counted, n_found, least
     cuts = np.searchsorted(np.cumsum(sizes), np.arange(0, sizes.sum(), KEYS_TOGETHER), side="right")
     bounds = np.unique([0, *cuts.tolist(), n_words])
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         parts = list(places.map(_keys_between, shards, ByPiece(places_of), n_words, first, last))
-        keys, inverse = np.unique(np.concatenate([some for some, _ in parts]), return_inverse=True)
-        counted = np.bincount(inverse, np.concatenate([some for _, some in parts]), len(keys)).astype(np.int64)
-        common = counted >= LEAST_DOCUMENTS
-        found.append((keys[common], counted[common]))
-    return np.concatenate([keys for keys, _ in found]), np.concatenate([counted for _, counted in found])
+        more, inverse = np.unique(np.concatenate([some for some, _ in parts]), return_inverse=True)
+        of_more = np.bincount(inverse, np.concatenate([some for _, some in parts]), len(more)).astype(np.int64)
+        n_found += int(np.count_nonzero(of_more >= LEAST_DOCUMENTS))
+        common = of_more >= max(least, LEAST_DOCUMENTS)
+        keys, counted = np.concatenate([keys, more[common]]), np.concatenate([counted, of_more[common]])
+        least = max(least, _least_documents(np.concatenate([frequencies[frequencies >= least], counted]), room))
+        kept = counted >= least
+        keys, counted = keys[kept], counted[kept]
+    return keys, counted, n_found, least
 
 
 def _make_piece(
