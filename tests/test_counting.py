@@ -101,7 +101,7 @@ def test_terms_without_room_are_left_out_and_named() -> None:
     counted = count_batches(Batches(50), MemoryPlaces(), "words", bigrams=True, max_memory=30_000)
     room = room_for_terms(30_000, len(counted.labels), 3)
     assert 0 < len(counted.documents.vocabulary) * room.each <= room.bytes
-    assert "terms, more than there is room for" in counted.notes[0]
+    assert "terms or more, and less room for them" in counted.notes[0]
     with pytest.warns(CorpusWarning, match="are left out"):
         TfcrClassifier.from_preset("best", embeddings=None, max_memory=30_000).fit_batches(Batches(50))
 

@@ -157,7 +157,7 @@ def count_batches(
     if united.least_documents > 1:
         kept = len(united.documents.vocabulary)
         notes = (
-            f"found {united.n_terms:,} terms, more than there is room for in max_memory; those in fewer than "
+            f"found {united.n_terms:,} terms or more, and less room for them in max_memory; those in fewer than "
             f"{united.least_documents} documents are left out: {kept:,} are kept",
         )
     of_all = np.concatenate(weights)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -133,3 +134,49 @@ def test_rare_terms_are_left_out_where_there_is_no_room(
 def test_documents_in_shards_are_not_in_memory() -> None:
     with pytest.raises(TypeError, match="found documents in shards"):
         in_memory(sharded(TEXTS, (7,)))
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.text("abcd .", max_size=12), min_size=1, max_size=12),
+    st.lists(st.integers(0, 3), min_size=12, max_size=12),
+    st.integers(1, 6),
+)
+def test_where_not_all_words_fit_rare_ones_are_dropped_by_one_rule(
+    texts: list[str], cuts: list[int], most: int
+) -> None:
+    """Words in m documents or more are there, exactly, and no others; the same for bigrams."""
+    bounds = np.unique(np.minimum(np.cumsum([0, *cuts, len(texts)]), len(texts)))
+    places = MemoryPlaces()
+    kept = places.keep(count_shard(texts[start:end], "symbols", bigrams=True) for start, end in pairwise(bounds))
+    whole = count_terms(texts, "symbols", bigrams=True)
+    with mock.patch.multiple(shards, WORDS_UNITED=most, WORD_BYTES=1 << 40):
+        united = unite(places, kept, room=TermRoom(bytes=10**9, each=1))
+    frequencies, n_words = whole.document_frequencies(), whole.vocabulary.n_words
+    least = united.least_documents
+    assert least > 1 or n_words <= most
+    names = np.array(whole.vocabulary.names, object)
+    assert list(united.documents.vocabulary.names) == names[frequencies >= least].tolist()
+    everyone = united.documents.rows(np.arange(len(texts)))
+    np.testing.assert_array_equal(everyone.matrix.toarray(), whole.matrix.toarray()[:, frequencies >= least])
+
+
+def test_dropping_words_while_they_are_united_changes_nothing_if_few_have_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.default_rng(0)
+    texts = [" ".join(f"w{min(int(1 / number), 999)}" for number in random.random(9)) for _ in range(300)]
+    places = MemoryPlaces()
+
+    def united() -> shards.United:
+        kept = places.keep(
+            count_shard(texts[start : start + 50], "symbols", bigrams=True) for start in range(0, 300, 50)
+        )
+        return unite(places, kept, room=TermRoom(bytes=8, each=1))
+
+    whole = united()
+    monkeypatch.setattr(shards, "WORDS_UNITED", 60)
+    found = united()
+    assert found.least_documents == whole.least_documents
+    assert found.n_terms < whole.n_terms
+    assert list(found.documents.vocabulary.names) == list(whole.documents.vocabulary.names)

@@ -13,6 +13,7 @@ Everything that training asks of all documents is a sum over pieces, each added 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -42,6 +43,8 @@ SHARD_DOCUMENTS = 1 << 16
 """Documents that make a shard, if they are short."""
 LEAST_DOCUMENTS = 2
 """Bigrams that fewer documents hold are no terms."""
+WORD_BYTES, WORDS_UNITED = 180, 1 << 17
+"""Memory that each different word takes while those of all shards are united; and how many have room in any case."""
 WORDS_HELD = 1 << 26
 """Bytes up to which the words of all shards are held while they are united; if there are more, they are read twice."""
 KEYS_TOGETHER = 1 << 22
@@ -377,7 +380,8 @@ class _SparseTotal:
 class United:
     """Shards over one vocabulary, and what was left out of it.
 
-    `least_documents` is how many documents hold each term at the least; more than 1 if not all terms have room.
+    `least_documents` is how many documents hold each term at the least; more than 1 if not all terms have room. Then,
+    `n_terms` may be fewer than there are: see `_frequent_words`.
     """
 
     documents: ShardedDocuments
@@ -407,14 +411,21 @@ def unite(places: Places, shards: Kept, *, room: TermRoom | None = None) -> Unit
     """Return the documents of shards over the union of their words, and the bigrams that two documents hold.
 
     Where terms take more than their room, those that the fewest documents hold are left out: terms in fewer than
-    m documents, with the least m that leaves few enough. That depends on the documents only, not on their shards.
+    m documents, with the least m that leaves few enough. That depends on the documents only, not on their shards,
+    unless all different words take more memory than that, too: then m may be a little larger.
     """
-    words, places_of, frequencies = _united_words(places, shards)
+    most, dropped = None if room is None else max(WORDS_UNITED, room.bytes // WORD_BYTES), 0
+    known = _united_words(places, shards, most)
+    if known is None and most is not None:
+        frequent, dropped = _frequent_words(places, shards, most)
+        shards = places.transform(_over_words, shards, frequent)
+        known = _united_words(places, shards)
+    words, places_of, frequencies = known or ([], [], np.zeros(0, np.int64))
     of_shards = list(places.map(_lengths_of, shards))
     lengths = np.concatenate([np.zeros(0, np.int32), *of_shards])
     bounds = np.cumsum([0, *map(len, of_shards)])
     keys, of_bigrams, n_bigrams, least = _common_keys(places, shards, places_of, frequencies, room)
-    n_terms = len(words) + n_bigrams
+    n_terms, least = len(words) + n_bigrams, max(least, dropped + 1)
     kept_words, kept_keys = frequencies >= least, of_bigrams >= least
     kept_keys &= kept_words[keys // max(1, len(words))] & kept_words[keys % max(1, len(words))]
     new_numbers = np.where(kept_words, np.cumsum(kept_words) - 1, -1)
@@ -425,11 +436,18 @@ def unite(places: Places, shards: Kept, *, room: TermRoom | None = None) -> Unit
     renumbered = ByPiece([new_numbers[at] for at in places_of])
     pieces = places.transform(_make_piece, shards, renumbered, ByPiece(places_of), keys[kept_keys], len(words),
                               vocabulary.n_words)  # fmt: skip
+    if dropped:
+        places.drop(shards)
     return United(ShardedDocuments(places, pieces, vocabulary, bounds, lengths), n_terms, least)
 
 
-def _united_words(places: Places, shards: Kept) -> tuple[list[str], list[NDArray[np.int32]], NDArray[np.int64]]:
-    """Return the words of all shards, sorted, the numbers of each shard's words, and the documents that hold each."""
+def _united_words(
+    places: Places, shards: Kept, most: int | None = None
+) -> tuple[list[str], list[NDArray[np.int32]], NDArray[np.int64]] | None:
+    """Return the words of all shards, sorted, the numbers of each shard's words, and the documents that hold each.
+
+    None if there are more than `most`.
+    """
     union: set[str] = set()
     held: list[_Words] = []
     size = 0
@@ -437,6 +455,8 @@ def _united_words(places: Places, shards: Kept) -> tuple[list[str], list[NDArray
         union.update(decode_words(some.text, some.offsets))
         size += some.text.nbytes + some.offsets.nbytes
         held = [*held, some] if size <= WORDS_HELD else []
+        if most is not None and len(union) > most:
+            return None
     words = sorted(union)
     del union
     numbers = dict(zip(words, range(len(words)), strict=True))
@@ -449,6 +469,58 @@ def _united_words(places: Places, shards: Kept) -> tuple[list[str], list[NDArray
         frequencies[at] += some.frequencies
         places_of.append(at)
     return words, places_of, frequencies
+
+
+def _frequent_words(places: Places, shards: Kept, most: int) -> tuple[NDArray[np.uint64], int]:
+    """Return hashes of at most so many words, and a number m of documents: all words in more than m are among them.
+
+    This is lossy counting (Manku and Motwani, 2002): where there are too many words, those that may be in no more than
+    m documents are dropped, and m rises. A word that comes back is counted as if it had been in m documents before::
+
+        shard 0   a: 3  b: 1  c: 1     at most 2 words: m becomes 1, b and c are dropped
+        shard 1   a: 4  b: 2           b was in 1 document, and may have been in m more
+    """
+    counted: dict[int, int] = {}
+    dropped = 0
+    for some in places.map(_words_of, shards):
+        hashes = hash_words(decode_words(some.text, some.offsets)).tolist()
+        for key, frequency in zip(hashes, some.frequencies.tolist(), strict=True):
+            counted[key] = counted.get(key, dropped) + frequency
+        if len(counted) > most:
+            numbers = np.fromiter(counted.values(), np.int64, len(counted))
+            dropped = int(np.partition(numbers, len(numbers) - most // 2 - 1)[len(numbers) - most // 2 - 1])
+            counted = {key: number for key, number in counted.items() if number > dropped}
+    return np.sort(np.fromiter(counted, np.uint64, len(counted))), dropped
+
+
+def hash_words(words: Sequence[str]) -> NDArray[np.uint64]:
+    """Return 64 bits for each word; (n_words,)."""
+    digests = (hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
+
+
+def _over_words(shard: Arrays, frequent: NDArray[np.uint64]) -> Arrays:
+    """Return a shard with some of its words, by their sorted hashes, and the bigrams of these."""
+    words = decode_words(shard["words.text"], shard["words.offsets"])
+    kept = np.isin(hash_words(words), frequent)
+    numbers = np.cumsum(kept) - 1
+    both = kept[shard["bigrams"]].all(axis=1)
+    of_terms = np.concatenate([kept, both])
+    columns = np.cumsum(of_terms) - 1
+    entries = of_terms[shard["terms"]]
+    counted = np.concatenate([np.zeros(1, np.int64), np.cumsum(entries)])
+    ends = np.cumsum(shard["sizes"], dtype=np.int64)
+    text, offsets = encode_words([word for word, is_kept in zip(words, kept.tolist(), strict=True) if is_kept])
+    return {
+        "words.text": text,
+        "words.offsets": offsets,
+        "bigrams": numbers[shard["bigrams"][both]].astype(np.int32),
+        "frequencies": shard["frequencies"][of_terms],
+        "sizes": (counted[ends] - counted[ends - shard["sizes"]]).astype(np.int32),
+        "terms": columns[shard["terms"][entries]].astype(np.int32),
+        "counts": shard["counts"][entries],
+        "lengths": shard["lengths"],
+    }
 
 
 class _Words(NamedTuple):
