@@ -26,6 +26,14 @@ app = typer.Typer(cls=Group, help="The paper's experiments, or your own in the s
 grid_option = partial(typer.Option, rich_help_panel="Grid")
 word2vec_option = partial(typer.Option, rich_help_panel="In-domain word2vec")
 ResultsFile = Annotated[str, input_option("--results", metavar="FILE", help="SQLite file with the results.")]
+Picture = Annotated[
+    str,
+    output_option(
+        "--output", "-o", metavar="FILE", help="Picture to write ({pictures}, by its ending).", show_default=False
+    ),
+]
+OneHead = Annotated[str | None, output_option("--head", metavar="NAME", help="Only this head, one of {heads}.")]
+OneVectors = Annotated[str | None, output_option("--embeddings", metavar="NAME", help="Only these vectors.")]
 OneProfile = Annotated[
     str | None, output_option("--profile", metavar="NAME", help="Only this profile, one of {profiles}.")
 ]
@@ -312,16 +320,11 @@ def table(
 
 @app.command(cls=Command)
 def curve(
-    output: Annotated[
-        str,
-        output_option(
-            "--output", "-o", metavar="FILE", help="Picture to write ({pictures}, by its ending).", show_default=False
-        ),
-    ],
+    output: Picture,
     results: ResultsFile = DEFAULT_RESULTS,
     profile: OneProfile = None,
-    head: Annotated[str | None, output_option("--head", metavar="NAME", help="Only this head, one of {heads}.")] = None,
-    embeddings: Annotated[str | None, output_option("--embeddings", metavar="NAME", help="Only these vectors.")] = None,
+    head: OneHead = None,
+    embeddings: OneVectors = None,
 ) -> None:
     """Draw macro-F1 against training size. One panel per dataset, one line per scheme.
 
@@ -352,16 +355,11 @@ def curve(
 
 @app.command(cls=Command)
 def ranks(
-    output: Annotated[
-        str,
-        output_option(
-            "--output", "-o", metavar="FILE", help="Picture to write ({pictures}, by its ending).", show_default=False
-        ),
-    ],
+    output: Picture,
     results: ResultsFile = DEFAULT_RESULTS,
     profile: OneProfile = None,
-    head: Annotated[str | None, output_option("--head", metavar="NAME", help="Only this head, one of {heads}.")] = None,
-    embeddings: Annotated[str | None, output_option("--embeddings", metavar="NAME", help="Only these vectors.")] = None,
+    head: OneHead = None,
+    embeddings: OneVectors = None,
 ) -> None:
     """Draw mean ranks over datasets. The critical-difference diagram; needs six datasets or more.
 
