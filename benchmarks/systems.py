@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from encoders import encoder
+from logistic_descent import descend
+from merged_columns import MergedColumns
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import FeatureUnion
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_class_weight
 
@@ -88,7 +91,10 @@ def worth_trying(choices: Sequence[Weighted], labels: Labels) -> Sequence[Weight
 
 @dataclass
 class CharactersSvm(TfidfSvm):
-    """TF-IDF of words and bigrams beside TF-IDF of character n-grams inside words, and a linear SVM."""
+    """TF-IDF of words and bigrams beside TF-IDF of character n-grams inside words, and a linear SVM.
+
+    Proportional columns are merged: the same predictions in about two thirds of the time.
+    """
 
     longest: int = 2
     characters: tuple[int, int] = (2, 5)
@@ -96,7 +102,8 @@ class CharactersSvm(TfidfSvm):
 
     def _vectorizer(self) -> Any:
         characters = TfidfVectorizer(sublinear_tf=True, analyzer="char_wb", ngram_range=self.characters)
-        return FeatureUnion([("words", super()._vectorizer()), ("characters", characters)])
+        union = FeatureUnion([("words", super()._vectorizer()), ("characters", characters)])
+        return make_pipeline(union, MergedColumns())
 
     def _worth_trying(self, labels: Labels) -> Sequence[Weighted]:
         return worth_trying(self.choices, labels)
@@ -113,30 +120,25 @@ class CharactersLogistic(CharactersSvm):
 
 
 class OneVsRestLogistic:
-    """Logistic regression by liblinear, one class against the rest, with class weights as in LinearSVC.
+    """Logistic regression, one class against the rest, to liblinear's optimum; class weights are as in LinearSVC."""
 
-    On sparse data of many features it takes a tenth of the time of multinomial regression by L-BFGS.
-    """
-
-    def __init__(self, weights: str | None, C: float, **given: Any) -> None:
-        self._weights = weights
-        self._given = {"C": C, "solver": "liblinear", "dual": True, "max_iter": 1000, "random_state": 0, **given}
+    def __init__(self, weights: str | None, C: float, tol: float = 1e-4) -> None:
+        self._weights, self._C, self._tolerance = weights, C, tol
 
     def fit(self, X: Any, labels: Labels) -> "OneVsRestLogistic":
         """Learn."""
-        self._classes = np.unique(labels)
+        self._classes, numbers = np.unique(labels, return_inverse=True)
         weights = compute_class_weight(self._weights, classes=self._classes, y=labels)
-        heads = [self._fit_one(X, labels == name, weight) for name, weight in zip(self._classes, weights, strict=True)]
-        self._coef = np.vstack([head.coef_ for head in heads])
-        self._intercept = np.concatenate([head.intercept_ for head in heads])
+        own = numbers[:, None] == np.arange(len(self._classes))
+        with_ones = sp.csr_array(sp.hstack([sp.csr_array(X), sp.csr_array(np.ones((len(labels), 1)))]))
+        limits = self._C * np.where(own, weights, 1.0)
+        found = descend(with_ones, np.where(own, 1.0, -1.0), limits, self._tolerance)
+        self._coef, self._intercept = found[:-1], found[-1]
         return self
 
     def predict(self, X: Any) -> Labels:
         """Return the class of each row."""
-        return np.asarray(self._classes[np.argmax(X @ self._coef.T + self._intercept, axis=1)])
-
-    def _fit_one(self, X: Any, is_class: NDArray[np.bool_], weight: float) -> Any:
-        return LogisticRegression(class_weight={True: weight, False: 1.0}, **self._given).fit(X, is_class)
+        return np.asarray(self._classes[np.argmax(X @ self._coef + self._intercept, axis=1)])
 
 
 @dataclass

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 from tests.conftest import random_corpus, random_vectors
 from tests.experiment.conftest import cell_of, changed_cell
@@ -173,7 +175,36 @@ def test_one_against_the_rest_weighs_classes_as_linear_svc_does(modules: Any) ->
     assert (plain.predict(X) == labels).mean() > 0.8
     weight = np.where(labels == "c", 250 / (3 * 10), 1)  # of the class itself; the rest is not weighed
     alone = LogisticRegression(solver="liblinear", dual=True, max_iter=1000, random_state=0)
-    np.testing.assert_allclose(balanced._coef[2:], alone.fit(X, labels == "c", weight).coef_, rtol=1e-3)
+    np.testing.assert_allclose(balanced._coef[:, 2], alone.fit(X, labels == "c", weight).coef_[0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("n_classes", [2, 3, 8, 11])
+def test_descent_finds_the_optimum_of_liblinear(n_classes: int, C: float, modules: Any) -> None:
+    random = np.random.default_rng(n_classes)
+    X = sp.csr_array(sp.random_array((300, 200), density=0.1, rng=random))
+    labels = random.integers(n_classes, size=300)
+    model = modules("systems").OneVsRestLogistic(None, C).fit(X, labels)
+    for name in range(n_classes):
+        peer = LogisticRegression(C=C, solver="liblinear", tol=1e-8, max_iter=10_000).fit(X, labels == name)
+        np.testing.assert_allclose(model._coef[:, name], peer.coef_[0], rtol=1e-3, atol=1e-3 * abs(peer.coef_).max())
+        np.testing.assert_allclose(model._intercept[name], peer.intercept_[0], rtol=1e-3, atol=1e-3)
+
+
+def test_merged_columns_give_the_same_predictions(modules: Any) -> None:
+    random = np.random.default_rng(0)
+    some = sp.random_array((200, 40), density=0.1, rng=random).toarray()
+    X = np.hstack([some, 3 * some[:, :20], np.eye(200), 2 * np.eye(200), 0.5 * np.eye(200)])
+    labels, new = random.integers(3, size=200), random.random((50, X.shape[1]))
+    merging = modules("merged_columns").MergedColumns().fit(sp.csr_matrix(X))
+    merged = merging.transform(sp.csr_matrix(X))
+    assert merged.shape[1] <= 40 + 200
+    np.testing.assert_allclose((merged @ merged.T).toarray(), X @ X.T, atol=1e-12)
+    one, two = (
+        LinearSVC(tol=1e-8, max_iter=100_000).fit(features, labels).decision_function(asked)
+        for features, asked in ((X, new), (merged, merging.transform(sp.csr_matrix(new))))
+    )
+    np.testing.assert_allclose(one, two, atol=1e-5)
 
 
 # encoders ------------------------------------------------------------------------------------------------------------
