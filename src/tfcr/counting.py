@@ -138,11 +138,11 @@ def count_batches(
     if places.reads_files and isinstance(batches, InParts):
         shards = places.make(_count_part, batches.parts(), tokenizer, bigrams, batches.classes, name=SHARD)
         done = 0
-        for labels_of_shard, hashes_of_shard in places.map(_labels_of, shards, batches.classes):
-            numbers.add(labels_of_shard)
-            weights.append(np.ones(len(labels_of_shard)))
+        for labels_of_shard, sizes, hashes_of_shard in places.map(_labels_of, shards):
+            numbers.add_numbers(batches.classes, labels_of_shard, sizes)
+            weights.append(np.ones(len(hashes_of_shard)))
             hashes.append(hashes_of_shard)
-            done += len(labels_of_shard)
+            done += len(hashes_of_shard)
             progress(done)
     else:
         shards = places.make(_count_texts, texts_to_count(), tokenizer, bigrams, name=SHARD)
@@ -196,13 +196,9 @@ def _several(labels: Sequence[Any]) -> bool:
     return any(isinstance(label, tuple) for label in labels[:1])
 
 
-def _labels_of(shard: Arrays, classes: Sequence[Any]) -> tuple[list[Any], NDArray[np.uint64]]:
-    """Return the labels of a shard that `_count_part` made, and the hashes of its texts."""
-    labels = [classes[number] for number in shard["labels"].tolist()]
-    if "label.sizes" in shard:
-        ends = np.cumsum(shard["label.sizes"]).tolist()
-        labels = [tuple(labels[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
-    return labels, shard["hashes"]
+def _labels_of(shard: Arrays) -> tuple[NDArray[np.int32], NDArray[np.int32] | None, NDArray[np.uint64]]:
+    """Return the labels of a shard that `_count_part` made, how many each text has, and the hashes of the texts."""
+    return shard["labels"], shard.get("label.sizes"), shard["hashes"]
 
 
 def room_for_terms(max_memory: int, n_documents: int, n_classes: int, *, all_blocks: bool = False) -> TermRoom:

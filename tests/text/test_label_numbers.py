@@ -65,3 +65,27 @@ def test_an_indicator_has_a_column_for_each_class() -> None:
 def test_labels_of_different_kinds_are_refused(batches: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         numbered(*batches)
+
+
+def test_numbers_of_known_classes_are_the_labels_themselves() -> None:
+    classes = ["pos", "unused", "neg", "neutral"]
+    as_numbers, as_labels = LabelNumbers(), LabelNumbers()
+    for some in ([2, 2, 0], [], [3, 2]):
+        as_numbers.add_numbers(classes, np.array(some, np.int32))
+        as_labels.add([classes[number] for number in some])
+    found, expected = as_numbers.labels(), as_labels.labels()
+    assert isinstance(found, NumberedLabels)
+    assert isinstance(expected, NumberedLabels)
+    assert found.classes.tolist() == expected.classes.tolist() == ["neg", "neutral", "pos"]
+    assert found.numbers.tolist() == expected.numbers.tolist()
+
+
+def test_numbers_of_several_labels() -> None:
+    as_numbers, as_labels = LabelNumbers(), LabelNumbers()
+    as_numbers.add_numbers(["b", "a"], np.array([0, 1, 1], np.int32), np.array([2, 0, 1], np.int32))
+    as_numbers.add_numbers(["b", "a"], np.zeros(0, np.int32))  # a part of a file without documents
+    as_labels.add([("b", "a"), (), ("a",)])
+    found, expected = as_numbers.labels(), as_labels.labels()
+    assert isinstance(found, LabelSets)
+    assert isinstance(expected, LabelSets)
+    np.testing.assert_array_equal(found.members, expected.members)

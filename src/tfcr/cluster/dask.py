@@ -102,8 +102,16 @@ class DaskPlaces(Places):
         return KeptOnWorkers(futures, needs)
 
     def each(self, work: Work, items: Iterable[Any], *arguments: Any) -> Iterator[Any]:
-        """Yield ``work(item, *arguments)`` for each item, in order; these are taken as workers get ready for them."""
+        """Yield ``work(item, *arguments)`` for each item, in order; these are taken as workers get ready for them.
+
+        What all items share is sent to all workers before: Dask prefers a worker that has it, and would give that one
+        more than its part of the items.
+        """
         shared = self._packed((work, [OF_PIECE, *arguments]))
+        if shared.futures():
+            for future in shared.futures():
+                self._wait(future)
+            without_dask_errors(lambda: self.client.replicate(shared.futures()))
         return self._in_order(self._submit(shared, self._packed([item], is_own=True), ()) for item in items)
 
     def transform(self, work: Work, *arguments: Any) -> KeptOnWorkers:

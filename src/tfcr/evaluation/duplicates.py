@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tfcr.decision import macro_f1_of_labels
 from tfcr.evaluation.scores import Evaluation
+from tfcr.system.distinct import distinct
 from tfcr.text.documents import CountedDocuments
 from tfcr.text.label_sets import AnyLabels, LabelSets
 
@@ -143,7 +144,7 @@ def _similar_pairs(words: sp.csr_array, least: float) -> NDArray[np.int64]:
     keys = [np.zeros(0, np.int64)]
     for band in range(0, HASHES, BAND):
         keys.append(_candidates(signatures[band : band + BAND], size))
-    pairs = np.stack(np.divmod(np.unique(np.concatenate(keys)), size), axis=1)
+    pairs = np.stack(np.divmod(distinct(np.concatenate(keys)), size), axis=1)
     parts = [pairs[start : start + AT_ONCE] for start in range(0, len(pairs), AT_ONCE)]
     return np.concatenate([np.zeros((0, 2), np.int64), *(part[_similarities(words, part) >= least] for part in parts)])
 
@@ -170,7 +171,7 @@ def _candidates(signatures: NDArray[np.uint32], size: int) -> NDArray[np.int64]:
     for distance in range(1, min(NEIGHBOURS, size - 1) + 1):
         same = value[distance:] == value[:-distance]
         found.append(order[:-distance][same] * size + order[distance:][same])
-    keys = np.unique(np.concatenate(found))
+    keys = distinct(np.concatenate(found))
     return np.asarray(keys[keys // size != keys % size])
 
 

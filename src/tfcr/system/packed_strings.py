@@ -11,6 +11,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcr.system.distinct import distinct
+
 _EIGHT = 8
 _LINE_FEED = 10
 
@@ -49,6 +51,44 @@ def decode_some(text: NDArray[np.uint8], offsets: NDArray[np.int64], numbers: ND
     return characters.split("\n")[:-1]
 
 
+def take_packed(
+    text: NDArray[np.uint8], offsets: NDArray[np.int64], numbers: NDArray[Any]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the text and offsets of the words with these numbers.
+
+    >>> text, offsets = take_packed(*encode_words(["an", "ox", "cow"]), np.array([2, 0]))
+    >>> text.tobytes(), offsets.tolist()
+    (b'cowan', [0, 3, 5])
+    """
+    sizes = np.diff(offsets)[numbers]
+    taken = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return text[np.repeat(offsets[numbers] - taken[:-1], sizes) + np.arange(taken[-1])], taken
+
+
+def hash_packed(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return 64 bits for each word; (n_words,). Two of ten million words agree by chance in 1 of 370,000 corpora.
+
+    Eight bytes after the others are mixed into the hash, which begins with the size: a word and the same word with a
+    NUL at its end differ.
+    """
+    padded = np.concatenate([text, np.zeros(_EIGHT, np.uint8)])
+    starts, sizes = offsets[:-1].astype(np.int64), np.diff(offsets).astype(np.int64)
+    hashes = sizes.astype(np.uint64)
+    longer = np.flatnonzero(sizes)
+    for done in range(0, int(sizes.max(initial=0)), _EIGHT):
+        hashes[longer] = _mixed(hashes[longer] ^ _eight_bytes(padded, starts[longer] + done, sizes[longer] - done))
+        longer = longer[sizes[longer] > done + _EIGHT]
+    return hashes
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return other numbers, each bit of which depends on all bits, and no two the same: splitmix64 (Steele, 2014)."""
+    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
 def find_packed(words: Sequence[str], text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the number of each word among distinct packed ones, -1 if it is not there; (n_words,).
 
@@ -61,7 +101,7 @@ def find_packed(words: Sequence[str], text: NDArray[np.uint8], offsets: NDArray[
     """
     if not words or len(offsets) < 2:
         return np.full(len(words), -1, np.int64)
-    asked, all_keys = np.unique(_first_eight(*encode_words(words))), _first_eight(text, offsets)
+    asked, all_keys = distinct(_first_eight(*encode_words(words))), _first_eight(text, offsets)
     likely = np.flatnonzero(asked[np.minimum(np.searchsorted(asked, all_keys), len(asked) - 1)] == all_keys)
     data = text.tobytes()
     bounds = zip(offsets[likely].tolist(), offsets[likely + 1].tolist(), likely.tolist(), strict=True)

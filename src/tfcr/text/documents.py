@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tfcr.errors import InputError
 from tfcr.kernels.actions import UNKNOWN_SYMBOL, UNKNOWN_WORD
+from tfcr.system.distinct import distinct
 from tfcr.system.lazy import lazy_module, native_is_available
 from tfcr.text.terms import skipped_in_bigrams
 from tfcr.text.tokenizers import (
@@ -388,7 +389,7 @@ def _common_bigrams(neighbours: _Neighbours, n_words: int, least_documents: int)
         again = keys[1:][(keys[1:] == keys[:-1]) & (documents[1:] != documents[:-1])]
         common = again[np.diff(again, prepend=-1) != 0]
     else:
-        common = np.unique(keys)
+        common = distinct(keys)
     return np.stack(np.divmod(common, max(n_words, 1)), axis=1).astype(np.int32)
 
 

@@ -69,6 +69,26 @@ class LabelNumbers:
             known.setdefault(label, len(known))
         self._found.append(np.fromiter(map(known.__getitem__, values), np.int32, len(values)))
 
+    def add_numbers(
+        self, classes: Sequence[Any], numbers: NDArray[np.int32], sizes: NDArray[np.int32] | None = None
+    ) -> None:
+        """Add the labels of more documents, as numbers of classes; `sizes` is how many each has, if not one.
+
+        >>> numbers = LabelNumbers()
+        >>> numbers.add_numbers(["pos", "none", "neg"], np.array([2, 0], np.int32))
+        >>> numbers.labels().classes.tolist(), numbers.labels().numbers.tolist()
+        (['neg', 'pos'], [0, 1])
+        """
+        if sizes is None and not len(numbers):
+            return
+        self.several = sizes is not None
+        if sizes is not None:
+            self._sizes.append(sizes)
+        places = np.full(len(classes), -1, np.int32)
+        for number in np.unique(numbers).tolist():
+            places[number] = self.numbers.setdefault(classes[number], len(self.numbers))
+        self._found.append(places[numbers])
+
     def labels(self) -> NumberedLabels | LabelSets:
         """Return the labels of all documents."""
         try:

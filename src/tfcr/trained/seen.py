@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tfcr.errors import DamagedError, ModelError
 from tfcr.system.array_codec import Arrays, get_array
+from tfcr.system.distinct import distinct
 from tfcr.trained.format import read_data
 
 MOST_KEPT = 1_000_000
@@ -60,7 +61,7 @@ class TrainingTexts:
     @classmethod
     def of_hashes(cls, hashes: Sequence[Hashes]) -> "TrainingTexts":
         """Return hashes that were found in several places."""
-        different = np.unique(np.concatenate(hashes))
+        different = distinct(np.concatenate(hashes))
         return cls(different[:MOST_KEPT].copy(), len(different))
 
     def plus(self, more: "TrainingTexts") -> "TrainingTexts":
@@ -69,10 +70,10 @@ class TrainingTexts:
         >>> TrainingTexts.of(["one", "two"]).plus(TrainingTexts.of(["two", "three"])).distinct
         3
         """
-        different = np.unique(np.concatenate([self.hashes, more.hashes]))
+        different = distinct(np.concatenate([self.hashes, more.hashes]))
         known = len(self.hashes) + len(more.hashes)
-        distinct = round((self.distinct + more.distinct) * len(different) / max(1, known))
-        return TrainingTexts(different[:MOST_KEPT].copy(), max(distinct, len(different)))
+        estimate = round((self.distinct + more.distinct) * len(different) / max(1, known))
+        return TrainingTexts(different[:MOST_KEPT].copy(), max(estimate, len(different)))
 
     def count(self, texts: Sequence[str]) -> Seen:
         """Return how many of these texts are among them.
