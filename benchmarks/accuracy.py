@@ -2,7 +2,7 @@
 
     python benchmarks/accuracy.py [--rows few,1000,5000,skewed,many,curve,all] [--datasets a,b] [--systems a,b]
                                   [--size N] [--per-class 5,10,20] [--zipf 1] [--folds 3/10]
-                                  [--processes N] [--results FILE] [--table] [--keep-peers]
+                                  [--processes N] [--results FILE] [--table] [--keep]
 
 Runs the folds that the file of results does not hold yet, as cells of an experiment, then prints the tables of all that
 it holds. `best` takes the vectors that "auto" chooses; others that need vectors have GloVe of 100 dimensions, and
@@ -10,8 +10,9 @@ NAME-w2v is a preset with word2vec trained on the training texts. Folds are stra
 first three of the learning curve and of emoji with all documents or skewed classes. Writes accuracy.md and
 accuracy.json to benchmarks/results, or to the folder that TFCR_RESULTS names.
 
-Peers do not depend on our code: a new file of results begins with their folds from peers.sqlite.xz, which --keep-peers
-writes. To measure them again, delete it.
+The folds behind the tables of docs/accuracy.md are kept in folds.sqlite.xz, which --keep writes. A new file of results
+begins with those of the peers, which do not depend on our code; to measure them again, delete it. With --table, it
+begins with all of them.
 """
 
 import argparse
@@ -55,8 +56,8 @@ from tfcr.warmup import warm_up
 
 DATASETS = ("agnews", "davidson", "dbpedia", "semeval", "20ng", "emoji")
 FOLDS = 10
-PEERS = Path(__file__).with_name("peers.sqlite.xz")
-"""The folds of peers that were measured before."""
+KEPT = Path(__file__).with_name("folds.sqlite.xz")
+"""The folds that were measured before."""
 CURVE = (5, FEW, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10**9)
 """Documents per class of the learning curve; the last is as many as the smallest class has."""
 
@@ -112,7 +113,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--results", type=Path, default=measuring.RESULTS / "accuracy.sqlite")
     parser.add_argument("--table", action="store_true", help="run nothing, print what there is")
-    parser.add_argument("--keep-peers", action="store_true", help=f"write the folds of peers to {PEERS.name}")
+    parser.add_argument("--keep", action="store_true", help=f"write all folds to {KEPT.name}")
     asked = parser.parse_args(arguments)
     if asked.rows and (asked.size or asked.per_class or asked.zipf):
         parser.error("found --rows with --size, --per-class or --zipf; expected one of both")
@@ -191,40 +192,43 @@ def _smallest(source: str, folds: int) -> int:
     return smallest - ceil(smallest / folds)
 
 
-def begin_with_peers(path: Path) -> None:
-    """Begin a new file of results with the folds of peers that were measured before."""
-    if not path.exists() and PEERS.exists():
-        with written_beside(path) as beside:
-            beside.write(lzma.decompress(PEERS.read_bytes()))
-
-
-def keep_peers(path: Path) -> None:
-    """Write the folds of peers in a file of results to PEERS, without what names this machine: runs and folders."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "peers.sqlite"
-        with closing(sqlite3.connect(path)) as results, closing(sqlite3.connect(copy)) as peers:
-            results.backup(peers)
+def begin_with_kept(path: Path, *, ours: bool) -> None:
+    """Begin a new file of results with the folds that were measured before: those of peers, and ours if wanted."""
+    if path.exists() or not KEPT.exists():
+        return
+    with written_beside(path) as beside:
+        beside.write(lzma.decompress(KEPT.read_bytes()))
+    if not ours:
+        with closing(sqlite3.connect(path)) as results:
             marks = ", ".join("?" * len(PRESETS))
-            peers.execute(f"DELETE FROM cells WHERE scheme IN ({marks})", tuple(PRESETS))
-            for table, rows in (("folds", "cell NOT IN (SELECT key FROM cells)"), ("claims", "1"), ("runs", "1")):
-                peers.execute(f"DELETE FROM {table} WHERE {rows}")
-            peers.execute("DELETE FROM cells WHERE key NOT IN (SELECT cell FROM folds)")
-            for key, facts in peers.execute("SELECT key, facts FROM cells").fetchall():
+            results.execute(f"DELETE FROM cells WHERE scheme IN ({marks})", tuple(PRESETS))
+            results.execute("DELETE FROM folds WHERE cell NOT IN (SELECT key FROM cells)")
+            results.commit()
+
+
+def keep(path: Path) -> None:
+    """Write the folds in a file of results to KEPT, without what names this machine: runs and folders."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "folds.sqlite"
+        with closing(sqlite3.connect(path)) as results, closing(sqlite3.connect(copy)) as kept:
+            results.backup(kept)
+            for table in ("claims", "runs"):
+                kept.execute(f"DELETE FROM {table}")
+            kept.execute("DELETE FROM cells WHERE key NOT IN (SELECT cell FROM folds)")
+            for key, facts in kept.execute("SELECT key, facts FROM cells").fetchall():
                 known = json.loads(facts)
-                named = json.dumps(
-                    {**known, "source": Path(known["source"]).name}
-                )  # without the folders of this machine
-                peers.execute("UPDATE cells SET facts = ? WHERE key = ?", (named, key))
-            peers.commit()
-            peers.execute("VACUUM")
-        with written_beside(PEERS) as beside:
+                named = json.dumps({**known, "source": Path(known["source"]).name})
+                kept.execute("UPDATE cells SET facts = ? WHERE key = ?", (named, key))
+            kept.commit()
+            kept.execute("VACUUM")
+        with written_beside(KEPT) as beside:
             beside.write(lzma.compress(copy.read_bytes(), preset=9))
 
 
 def main(arguments: list[str]) -> None:
     asked = parse(arguments)
     asked.results.parent.mkdir(parents=True, exist_ok=True)
-    begin_with_peers(asked.results)
+    begin_with_kept(asked.results, ours=asked.table)
     with closing(open_results(asked.results, make=True)) as results:
         if not asked.table:
             warm_up()  # or the first fold would count the seconds of compiling
@@ -233,8 +237,8 @@ def main(arguments: list[str]) -> None:
             for request in requests(asked):
                 run_experiment(request, results, processes=asked.processes, command=command, reporter=reporter)
         scores = collect(results.cells(), asked.systems or COLUMNS)
-    if asked.keep_peers:
-        keep_peers(asked.results)
+    if asked.keep:
+        keep(asked.results)
     markdown = markdown_of(scores)
     measuring.write_results("accuracy", markdown, data_of(scores))
     print(markdown)

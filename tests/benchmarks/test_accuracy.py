@@ -30,7 +30,7 @@ def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.setattr(importlib.import_module("measuring"), "RESULTS", tmp_path)
     monkeypatch.setattr(importlib.import_module("accuracy"), "warm_up", lambda: None)  # nothing here needs it
-    monkeypatch.setattr(importlib.import_module("accuracy"), "PEERS", tmp_path / "peers.sqlite.xz")
+    monkeypatch.setattr(importlib.import_module("accuracy"), "KEPT", tmp_path / "folds.sqlite.xz")
     return importlib.import_module
 
 
@@ -77,7 +77,7 @@ def test_folds_of_peers_are_kept_and_not_run_again(
 ) -> None:
     accuracy = modules("accuracy")
     given = ["--datasets", tiny, "--systems", "tfidf,fast", "--folds", "1/3"]
-    accuracy.main([*given, "--keep-peers"])
+    accuracy.main([*given, "--keep"])
     assert capsys.readouterr().err.count("fold 1") == 2
     (tmp_path / "accuracy.sqlite").unlink()
     accuracy.main(given)
@@ -85,13 +85,18 @@ def test_folds_of_peers_are_kept_and_not_run_again(
     assert "tfidf fold 1" not in printed.err
     assert "fast fold 1" in printed.err  # depends on our code
     assert "| tiny.csv | 60 | 3 |" in printed.out
-    (tmp_path / "kept.sqlite").write_bytes(lzma.decompress((tmp_path / "peers.sqlite.xz").read_bytes()))
+    (tmp_path / "accuracy.sqlite").unlink()
+    accuracy.main(["--table"])
+    printed = capsys.readouterr()
+    assert "fold 1" not in printed.err
+    assert "| row | training documents | classes | tfidf | fast |" in printed.out
+    (tmp_path / "kept.sqlite").write_bytes(lzma.decompress((tmp_path / "folds.sqlite.xz").read_bytes()))
     kept = sqlite3.connect(tmp_path / "kept.sqlite")
-    assert kept.execute("SELECT scheme FROM cells").fetchall() == [("tfidf",)]
+    assert set(kept.execute("SELECT scheme FROM cells")) == {("tfidf",), ("fast",)}
     assert kept.execute("SELECT * FROM runs").fetchall() == []  # they name the machine
-    [[facts]] = kept.execute("SELECT facts FROM cells").fetchall()
-    assert json.loads(facts)["source"] == "tiny.csv"  # without its folder
-    assert len(kept.execute("SELECT * FROM folds").fetchall()) == 1
+    for [facts] in kept.execute("SELECT facts FROM cells").fetchall():
+        assert json.loads(facts)["source"] == "tiny.csv"  # without its folder
+    assert len(kept.execute("SELECT * FROM folds").fetchall()) == 2
 
 
 def test_which_requests_are_made(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
