@@ -253,6 +253,15 @@ def _drop_vector_cache(folder: Path) -> None:
         shutil.rmtree(path)
 
 
+def _run_parts(folder: Path) -> None:
+    for number, head in enumerate(("svm", "lr")):
+        _run_here(folder, "experiment", "run", *_EXPERIMENT, "--heads", head, "--results", f"part{number}.sqlite")
+
+
+def _put_old_results(folder: Path) -> None:
+    shutil.copyfile(folder / "part0.sqlite", folder / "r.sqlite")
+
+
 _EXPERIMENT = ("--datasets", "small=data.csv", "--embeddings", "file=vectors.vec", "--folds", "3/5", "--processes", "2")
 
 _IN_SHARDS = ("--parts", "bigrams,plain", "--embeddings", "vectors.vec")
@@ -316,6 +325,9 @@ JOBS: dict[str, Job] = {
     "export": Job(("export", "model", "--html", "out.html"), _written("out.html"), _train_old, _put_old_output),
     "experiment": Job(
         ("experiment", "run", *_EXPERIMENT, "--results", "r.sqlite"), _folds, before=_drop_results, grows=True
+    ),
+    "experiment merge": Job(
+        ("experiment", "merge", "r.sqlite", "part1.sqlite", "-o", "r.sqlite"), _folds, _run_parts, _put_old_results
     ),
     "vector cache": Job(
         ("embeddings", "info", "large.vec", "--json"),
