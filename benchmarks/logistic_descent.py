@@ -7,13 +7,16 @@ A pass over sparse documents mostly waits for the coefficients of their columns,
 side by side come with one access.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from tfcr.kernels.compiling import compiled_for_sums
+from tfcr.system import native  # noqa: F401 - says where compiled code is cached; before anything is compiled
 
 LANE = 8
 MAX_PASSES = 1000
@@ -52,9 +55,10 @@ def _descend_lane(rows: Rows, n_columns: int, signs: Matrix, limits: Matrix, tol
         )  # fmt: skip
         finished |= worst < tolerance
         if finished.all():
-            break
+            return coefficients[:, :n_outputs]
         precision[steps <= n_documents / 10] *= 0.1
         np.maximum(precision, min(1e-8, tolerance), out=precision)
+    warnings.warn(f"logistic regression did not converge in {MAX_PASSES} passes", ConvergenceWarning, stacklevel=2)
     return coefficients[:, :n_outputs]
 
 

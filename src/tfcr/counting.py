@@ -136,10 +136,11 @@ def count_batches(
             progress(done)
 
     if places.reads_files and isinstance(batches, InParts):
-        shards = places.make(_count_part, batches.parts(), tokenizer, bigrams, batches.classes, name=SHARD)
+        classes = batches.classes
+        shards = places.make(_count_part, batches.parts(), tokenizer, bigrams, classes, name=SHARD)
         done = 0
         for labels_of_shard, sizes, hashes_of_shard in places.map(_labels_of, shards):
-            numbers.add_numbers(batches.classes, labels_of_shard, sizes)
+            numbers.add_numbers(classes, labels_of_shard, sizes)
             weights.append(np.ones(len(hashes_of_shard)))
             hashes.append(hashes_of_shard)
             done += len(hashes_of_shard)

@@ -90,13 +90,15 @@ def test_folds_of_peers_are_kept_and_not_run_again(
     printed = capsys.readouterr()
     assert "fold 1" not in printed.err
     assert "| row | training documents | classes | tfidf | fast |" in printed.out
+    accuracy.main(["--datasets", tiny, "--systems", "fast", "--folds", "2/3", "--keep"])  # adds a fold
+    assert "fast fold 1" in capsys.readouterr().err
     (tmp_path / "kept.sqlite").write_bytes(lzma.decompress((tmp_path / "folds.sqlite.xz").read_bytes()))
     kept = sqlite3.connect(tmp_path / "kept.sqlite")
     assert set(kept.execute("SELECT scheme FROM cells")) == {("tfidf",), ("fast",)}
     assert kept.execute("SELECT * FROM runs").fetchall() == []  # they name the machine
     for [facts] in kept.execute("SELECT facts FROM cells").fetchall():
         assert json.loads(facts)["source"] == "tiny.csv"  # without its folder
-    assert len(kept.execute("SELECT * FROM folds").fetchall()) == 2
+    assert len(kept.execute("SELECT * FROM folds").fetchall()) == 3
 
 
 def test_which_requests_are_made(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,6 +203,7 @@ def test_merged_columns_give_the_same_predictions(modules: Any) -> None:
     some = sp.random_array((200, 40), density=0.1, rng=random).toarray()
     X = np.hstack([some, 3 * some[:, :20], np.eye(200), 2 * np.eye(200), 0.5 * np.eye(200)])
     labels, new = random.integers(3, size=200), random.random((50, X.shape[1]))
+    assert modules("merged_columns")._by_frequency(np.array([2, 9, 5])).tolist() == [2, 0, 1]
     merging = modules("merged_columns").MergedColumns().fit(sp.csr_matrix(X))
     merged = merging.transform(sp.csr_matrix(X))
     assert merged.shape[1] <= 40 + 200

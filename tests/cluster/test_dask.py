@@ -1,6 +1,7 @@
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from distributed import Client
+from distributed import Client, get_worker
 
 from tests.cluster.conftest import cluster_corpus
 from tests.conftest import random_vectors
@@ -69,6 +70,19 @@ def test_made_pieces_and_results_come_in_order(places: DaskPlaces) -> None:
     made = places.make(slow_piece, iter([5, 3, 4]))
     assert list(places.map(total, made)) == [10.0, 3.0, 6.0]
     assert list(places.each(sum, iter([[1, 2], [3]]))) == [3, 3]
+
+
+def where(item: int, large: Any) -> tuple[int, str]:
+    time.sleep(0.05)
+    return item, str(get_worker().address)
+
+
+def test_items_are_done_by_all_workers_whoever_holds_what_they_share(places: DaskPlaces) -> None:
+    found = list(places.each(where, iter(range(8)), np.ones(5_000_000)))
+    assert [item for item, _ in found] == list(range(8))
+    by_worker = Counter(address for _, address in found)
+    assert len(by_worker) == len(places.client.nthreads())
+    assert max(by_worker.values()) <= 5
 
 
 def test_an_error_of_the_work_is_raised_here(places: DaskPlaces) -> None:

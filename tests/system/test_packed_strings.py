@@ -32,6 +32,8 @@ def test_words_are_found_where_they_are(listed: list[str], others: list[str]) ->
 
 @given(st.sets(st.text(ANY_CHARACTER) | st.text("ab", min_size=6, max_size=20), max_size=40))
 @example({"a", "a\0", "a\0\0\0\0\0\0\0\0b", "a\0\0\0\0\0\0\0", ""})
+@example({"abcdefg", "abcdefg\x0f", "abcdef", "abcdef\0\x0e"})  # bytes that look like the size of the word
+@example({"a" * 255, "a" * 256, "a" * 257, "a" * 300, "a" * 299 + "b"})
 def test_different_words_have_different_hashes_wherever_they_stand(words: set[str]) -> None:
     as_found = list(words)
     hashes = hash_packed(*encode_words(as_found))

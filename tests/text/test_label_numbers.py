@@ -89,3 +89,10 @@ def test_numbers_of_several_labels() -> None:
     assert isinstance(found, LabelSets)
     assert isinstance(expected, LabelSets)
     np.testing.assert_array_equal(found.members, expected.members)
+
+
+def test_numbers_of_one_label_and_of_several_are_refused() -> None:
+    numbers = LabelNumbers()
+    numbers.add_numbers(["a", "b"], np.array([0], np.int32))
+    with pytest.raises(InputError, match="expected one of both"):
+        numbers.add_numbers(["a", "b"], np.array([0, 1], np.int32), np.array([2], np.int32))

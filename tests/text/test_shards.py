@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tfcr.system.places import DiskPlaces, MemoryPlaces, Places
@@ -64,6 +64,19 @@ def test_any_texts_in_any_shards(texts: list[str], cuts: list[int]) -> None:
         sizes.append(min(cut, left))
         left -= sizes[-1]
     assert_same(sharded(texts, [*sizes, left]), texts)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.text(st.characters(exclude_categories=()), max_size=20), min_size=1, max_size=8), st.integers(1, 8))
+@example(["abcdefg x", "abcdefg\x0f x", "abcdef abcdef\0\x0e"], 1)
+def test_words_of_any_characters_in_any_shards(texts: list[str], size: int) -> None:
+    places, whole = MemoryPlaces(), count_terms(texts, str.split)
+    starts = range(0, len(texts), size)
+    kept = places.keep(count_shard(texts[start : start + size], str.split, bigrams=False) for start in starts)
+    with mock.patch.object(shards, "WORDS_HELD", 0):  # hashes are computed twice
+        found = unite(places, kept).documents
+    assert list(found.vocabulary.words) == list(whole.vocabulary.words)
+    np.testing.assert_array_equal(found.rows(np.arange(len(texts))).matrix.toarray(), whole.matrix.toarray())
 
 
 @pytest.mark.parametrize("together", [1, 3, 1 << 24])

@@ -104,15 +104,15 @@ class DaskPlaces(Places):
     def each(self, work: Work, items: Iterable[Any], *arguments: Any) -> Iterator[Any]:
         """Yield ``work(item, *arguments)`` for each item, in order; these are taken as workers get ready for them.
 
-        What all items share is sent to all workers before: Dask prefers a worker that has it, and would give that one
-        more than its part of the items.
+        Workers get them in turn. Dask would give more to the one that happens to hold what all items share, such as a
+        model; one that falls behind is still relieved of them.
         """
         shared = self._packed((work, [OF_PIECE, *arguments]))
-        if shared.futures():
-            for future in shared.futures():
-                self._wait(future)
-            without_dask_errors(lambda: self.client.replicate(shared.futures()))
-        return self._in_order(self._submit(shared, self._packed([item], is_own=True), ()) for item in items)
+        turns = itertools.cycle(list(self.client.nthreads()) or [None])
+        return self._in_order(
+            self._submit(shared, self._packed([item], is_own=True), (), worker=worker)
+            for item, worker in zip(items, turns, strict=False)
+        )
 
     def transform(self, work: Work, *arguments: Any) -> KeptOnWorkers:
         """Keep what `work` makes of each piece, where it is made."""
@@ -159,12 +159,14 @@ class DaskPlaces(Places):
         """Return a future of a value. The scheduler holds it, and can give it to others when a worker is lost."""
         return self._run(_same, value, what="given")
 
-    def _submit(self, shared: _Given, own: _Given, pieces: Sequence[Future]) -> Future:
-        return self._run(_call, *shared, *own[:2], list(pieces), what="work")
+    def _submit(self, shared: _Given, own: _Given, pieces: Sequence[Future], worker: str | None = None) -> Future:
+        return self._run(_call, *shared, *own[:2], list(pieces), what="work", worker=worker)
 
-    def _run(self, function: Work, *arguments: Any, what: str) -> Future:
+    def _run(self, function: Work, *arguments: Any, what: str, worker: str | None = None) -> Future:
+        """Submit a task; `worker` should do it, if it is still there."""
+        preferred = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return self.client.submit(function, *arguments, key=self._new_key(what), pure=False)
+            return self.client.submit(function, *arguments, key=self._new_key(what), pure=False, **preferred)
 
     def _new_key(self, what: str) -> str:
         return f"{self._name}-{what}-{next(self._numbers)}"

@@ -117,8 +117,8 @@ def near_duplicates(documents: CountedDocuments, least: float = SIMILARITY) -> N
         return originals
     first_of_same = filled[_same_sets(words[filled])]
     originals[filled] = first_of_same
-    distinct = np.unique(first_of_same)
-    pairs = distinct[_similar_pairs(words[distinct], least)]
+    others = np.unique(first_of_same)
+    pairs = others[_similar_pairs(words[others], least)]
     for later, earlier in sorted(zip(pairs[:, 1].tolist(), pairs[:, 0].tolist(), strict=True)):
         if originals[earlier] == earlier and originals[later] == later:
             originals[later] = earlier

@@ -9,7 +9,9 @@ Number = TypeVar("Number", bound=np.number)
 
 
 def distinct(values: NDArray[Number]) -> NDArray[Number]:
-    """Return the values sorted, each once. np.unique hashes them, which takes ten times as long if most differ.
+    """Return the values sorted, each once.
+
+    From numpy 2.3 on, np.unique hashes them instead, which takes ten times as long if most differ.
 
     >>> distinct(np.array([3, 1, 3, 2])).tolist()
     [1, 2, 3]

@@ -56,9 +56,7 @@ class LabelNumbers:
         several, values = _listed(labels)
         if not values:
             return
-        if self.several is not None and several != self.several:
-            raise InputError("found one label for some texts and lists of labels for others; expected one of both")
-        self.several = several
+        self._check_kind(several)
         if several:
             self._sizes.append(np.fromiter(map(len, values), np.int32, len(values)))
             values = [label for row in values for label in row]
@@ -81,13 +79,18 @@ class LabelNumbers:
         """
         if sizes is None and not len(numbers):
             return
-        self.several = sizes is not None
+        self._check_kind(sizes is not None)
         if sizes is not None:
             self._sizes.append(sizes)
         places = np.full(len(classes), -1, np.int32)
         for number in np.unique(numbers).tolist():
             places[number] = self.numbers.setdefault(classes[number], len(self.numbers))
         self._found.append(places[numbers])
+
+    def _check_kind(self, several: bool) -> None:
+        if self.several is not None and several != self.several:
+            raise InputError("found one label for some texts and lists of labels for others; expected one of both")
+        self.several = several
 
     def labels(self) -> NumberedLabels | LabelSets:
         """Return the labels of all documents."""

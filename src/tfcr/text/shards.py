@@ -45,7 +45,10 @@ LEAST_DOCUMENTS = 2
 WORD_BYTES, WORDS_UNITED = 180, 1 << 17
 """Memory that each different word takes while those of all shards are united; and how many have room in any case."""
 WORDS_HELD = 1 << 26
-"""Bytes up to which the words of all shards are held while they are united; if there are more, they are read twice."""
+"""Bytes up to which the hashes of all shards' words are held while these are united; if there are more, they are
+computed twice."""
+WORDS_DECODED = 1 << 16
+"""Words that are decoded at once: it takes 24 bytes for each byte of them."""
 KEYS_TOGETHER = 1 << 22
 """Bigrams of all shards that are counted together."""
 
@@ -471,10 +474,13 @@ def _united_words(
 
 
 class _Union:
-    """Words that come shard by shard, each of them once: `hashes` are sorted, `numbers` count words as they came.
+    """Words that come shard by shard, each of them once: sorted hashes, and the number of each hash's packed word.
 
-    After the shards [bad, good] and [good, so], there are the packed words bad, good, so. If the hash of `so` is the
-    smallest and that of `bad` the largest, the numbers are 2, 1, 0.
+    If the hash of `so` is the smallest and that of `bad` the largest, the shards [bad, good] and [good, so] give::
+
+        packed    good, bad     then so       new words of each shard, in the order of their hashes
+        hashes    of good, bad  then of so, good, bad
+        numbers   0, 1          then 2, 0, 1
     """
 
     def __init__(self) -> None:
@@ -497,12 +503,15 @@ class _Union:
     def words(self) -> tuple[list[str], NDArray[np.int32]]:
         """Return all words, sorted, and the place of each hash's word among them."""
         text = np.concatenate([np.zeros(0, np.uint8), *(text for text, _ in self._packed)])
-        sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(offsets) for _, offsets in self._packed)])
-        offsets = np.cumsum(sizes)
+        offsets = np.cumsum(np.concatenate([np.zeros(1, np.int64), *(np.diff(starts) for _, starts in self._packed)]))
+        self._packed.clear()  # both would take twice the memory
         order = sort_words(text, offsets)
         places = np.empty(len(order), np.int32)
         places[order] = np.arange(len(order), dtype=np.int32)
-        return decode_some(text, offsets, order), places[self.numbers]
+        words: list[str] = []
+        for start in range(0, len(order), WORDS_DECODED):
+            words += decode_some(text, offsets, order[start : start + WORDS_DECODED])
+        return words, places[self.numbers]
 
 
 def _frequent_words(places: Places, shards: Kept, most: int) -> tuple[NDArray[np.uint64], int]:
@@ -550,7 +559,7 @@ def _over_words(shard: Arrays, frequent: NDArray[np.uint64]) -> Arrays:
 
 
 class _Hashes(NamedTuple):
-    """The words of a shard: their hashes, sorted; the word of each hash; and how many documents hold each word."""
+    """The words of a shard: their hashes, sorted; the number of each hash's word; and, by number, the documents."""
 
     hashes: NDArray[np.uint64]
     order: NDArray[np.int32]
