@@ -38,6 +38,9 @@ from tfcr.warmup import warm_up
 VOCABULARY_GROWTH = 0.46
 """By what power of the documents words grow: 113,803 words of 100,000 documents, 329,397 of a million (scale.py)."""
 
+WORD_BYTES = 24
+"""Bytes that each word of a shard sends to the driver besides itself: offset, hash, order, documents."""
+
 
 class Clock:
     """CPU seconds and calls of functions, by name."""
@@ -78,8 +81,10 @@ def measure(path: Path, documents: int) -> dict[str, Any]:
         with clock.timing("read and count"):
             counted = model.count_batches(StreamBatches(stream, None), places)
         n_words = counted.documents.vocabulary.n_words
-        held = sum(sum(array.nbytes for array in places.get(counted.documents.pieces, number).values())
-                   for number in range(len(counted.documents.pieces)))  # fmt: skip
+        pieces = [places.get(counted.documents.pieces, number) for number in range(len(counted.documents.pieces))]
+        held = sum(array.nbytes for piece in pieces for array in piece.values())
+        words_of_shards = sum(len(piece["places"]) for piece in pieces)
+        del pieces
         model.fit_counted(counted.documents, counted.labels, np.ones(documents), None)
         texts = [text for some, *_ in StreamBatches(stream, None) for text in some]
     with clock.timing("predict"):
@@ -87,7 +92,8 @@ def measure(path: Path, documents: int) -> dict[str, Any]:
     few = texts[: documents // 10]
     with clock.timing("word2vec"):
         Embeddings.train(few, dimensions=25)
-    names = sum(len(name) + 4 for name in counted.documents.vocabulary.words)
+    mean_size = sum(map(len, counted.documents.vocabulary.words)) / n_words
+    words_sent = words_of_shards * (mean_size + WORD_BYTES)
     seconds = {
         "read and count": (clock.seconds["read and count"] - clock.seconds["merge vocabularies"]) * times,
         "merge vocabularies": clock.seconds["merge vocabularies"] * times,
@@ -95,7 +101,7 @@ def measure(path: Path, documents: int) -> dict[str, Any]:
         "word2vec": clock.seconds["word2vec"] * times * 10,
         "predict": clock.seconds["predict"] * times,
     }
-    sent = {"read and count": held * times, "merge vocabularies": names * times**VOCABULARY_GROWTH, "predict": 10e6}
+    sent = {"read and count": held * times, "merge vocabularies": words_sent * times, "predict": 10e6}
     note = f"step_costs.py, {documents:,} documents"
     return {
         "about": "CPU seconds of each step per million documents of benchmarks/generate.py, on one core, with the "

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tfcr.features.blocks import Block
 from tfcr.features.stratification import iterative_folds
+from tfcr.system.distinct import distinct
 from tfcr.system.parameters import whole, zero_or
 from tfcr.text.class_counts import ClassCounts
 from tfcr.text.shards import Documents
@@ -62,7 +63,7 @@ def stratified_folds(documents: Documents, labels: Numbers, n_folds: int, seed: 
     first = _first_duplicates(documents, labels)
     if labels.ndim == 2:
         return _folds_of_sets(first, labels, n_folds, seed)
-    order = np.random.default_rng(seed).permutation(np.unique(first))
+    order = np.random.default_rng(seed).permutation(distinct(first))
     order = order[np.argsort(labels[order], kind="stable")]
     sizes = np.bincount(labels[order])
     within = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -86,7 +87,7 @@ def _first_duplicates(documents: Documents, labels: Numbers) -> Rows:
 
 def _folds_of_sets(first: Rows, labels: Numbers, n_folds: int, seed: int) -> list[Rows]:
     """Return folds of documents with several labels; the only document of a class is in no fold."""
-    units = np.unique(first)
+    units = distinct(first)
     of_class = labels[units].sum(axis=0)
     used = units[~labels[units][:, of_class == 1].any(axis=1)]
     fold = np.full(len(first), -1)
