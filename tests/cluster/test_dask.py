@@ -202,6 +202,17 @@ def test_a_worker_killed_changes_nothing(when: dict[str, Any], client: Client) -
 
 
 @slow
+def test_a_worker_killed_between_items_changes_nothing(client: Client) -> None:
+    places = DeadlyPlaces(client)
+    found = []
+    for item, _ in places.each(where, iter(range(12)), np.ones(5_000_000)):
+        found.append(item)
+        if item == 1:
+            places.kill()
+    assert found == list(range(12))
+
+
+@slow
 def test_work_that_kills_every_worker_is_refused_in_one_line(client: Client) -> None:
     with pytest.raises(ClusterError, match="4 workers died doing the same task") as error:
         list(DaskPlaces(client).each(_die, [1]))

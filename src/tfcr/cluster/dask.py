@@ -12,6 +12,7 @@ import uuid
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple
@@ -104,15 +105,18 @@ class DaskPlaces(Places):
     def each(self, work: Work, items: Iterable[Any], *arguments: Any) -> Iterator[Any]:
         """Yield ``work(item, *arguments)`` for each item, in order; these are taken as workers get ready for them.
 
-        Workers get them in turn. Dask would give more to the one that happens to hold what all items share, such as a
-        model; one that falls behind is still relieved of them.
+        What all items share, such as a model, is copied to all workers with the first item: Dask prefers a worker that
+        has it, and would give that one more than its part of the items.
         """
         shared = self._packed((work, [OF_PIECE, *arguments]))
-        turns = itertools.cycle(list(self.client.nthreads()) or [None])
-        return self._in_order(
-            self._submit(shared, self._packed([item], is_own=True), (), worker=worker)
-            for item, worker in zip(items, turns, strict=False)
-        )
+
+        def submitted() -> Iterator[Future]:
+            for number, item in enumerate(items):
+                if number == 0:
+                    self._copy(shared.futures())
+                yield self._submit(shared, self._packed([item], is_own=True), ())
+
+        return self._in_order(submitted())
 
     def transform(self, work: Work, *arguments: Any) -> KeptOnWorkers:
         """Keep what `work` makes of each piece, where it is made."""
@@ -159,14 +163,20 @@ class DaskPlaces(Places):
         """Return a future of a value. The scheduler holds it, and can give it to others when a worker is lost."""
         return self._run(_same, value, what="given")
 
-    def _submit(self, shared: _Given, own: _Given, pieces: Sequence[Future], worker: str | None = None) -> Future:
-        return self._run(_call, *shared, *own[:2], list(pieces), what="work", worker=worker)
+    def _copy(self, futures: list[Future]) -> None:
+        """Copy values to all workers. It only saves time, and a worker that is lost meanwhile is no reason to fail."""
+        for future in futures:
+            self._wait(future)
+        if futures:
+            with suppress(Exception):
+                self.client.replicate(futures)
 
-    def _run(self, function: Work, *arguments: Any, what: str, worker: str | None = None) -> Future:
-        """Submit a task; `worker` should do it, if it is still there."""
-        preferred = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+    def _submit(self, shared: _Given, own: _Given, pieces: Sequence[Future]) -> Future:
+        return self._run(_call, *shared, *own[:2], list(pieces), what="work")
+
+    def _run(self, function: Work, *arguments: Any, what: str) -> Future:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return self.client.submit(function, *arguments, key=self._new_key(what), pure=False, **preferred)
+            return self.client.submit(function, *arguments, key=self._new_key(what), pure=False)
 
     def _new_key(self, what: str) -> str:
         return f"{self._name}-{what}-{next(self._numbers)}"
