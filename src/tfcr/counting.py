@@ -15,6 +15,7 @@ from tfcr.heads.large import SAMPLE_DOCUMENTS
 from tfcr.system.array_codec import Arrays, read_strings, write_strings
 from tfcr.system.checkpoints import BYTES, NO_CHECKPOINTS, Checkpoints
 from tfcr.system.files import scratch_folder
+from tfcr.system.hardware import map_large_arrays, return_memory
 from tfcr.system.places import Kept, Places, local_places
 from tfcr.text.class_counts import check_sample_weight
 from tfcr.text.documents import check_texts
@@ -120,6 +121,7 @@ def count_batches(
     entries_per_word
         Sparse features that documents have for each of their words: if there are many, shards are smaller.
     """
+    map_large_arrays()  # or memory that is free would count, too
     if (known := _resumed(places, bigrams, keep_documents=keep_documents)) is not None:
         return known
     numbers, hashes = LabelNumbers(), []
@@ -151,9 +153,14 @@ def count_batches(
         raise InputError("found no documents; expected documents of at least two classes")
     labels = numbers.labels()
     check_classes(classes_of(labels))
+    of_all, seen = np.concatenate(weights), TrainingTexts.of_hashes(hashes)
+    weights.clear()
+    hashes.clear()
     packed = _pack(places, shards) if keep_documents else None
+    return_memory()  # what reading has freed, and below, what uniting has
     room = room_for_terms(max_memory, len(labels), len(labels.classes), all_blocks=all_blocks)
     united = unite(places, shards, room=room)
+    return_memory()
     notes: tuple[str, ...] = ()
     if united.least_documents > 1:
         kept = len(united.documents.vocabulary)
@@ -161,9 +168,8 @@ def count_batches(
             f"found {united.n_terms:,} terms or more, and less room for them in max_memory; those in fewer than "
             f"{united.least_documents} documents are left out: {kept:,} are kept",
         )
-    of_all = np.concatenate(weights)
     kept_documents = None if packed is None else _keep(packed, labels, of_all, bigrams)
-    counted = CountedTexts(united.documents, labels, of_all, TrainingTexts.of_hashes(hashes), notes, kept_documents)
+    counted = CountedTexts(united.documents, labels, of_all, seen, notes, kept_documents)
     _preserve(counted)
     places.drop(shards)
     return counted

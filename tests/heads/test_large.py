@@ -7,6 +7,7 @@ import pytest
 
 from tests.heads.test_sharded import LABELS, TEXTS, VECTORS, sharded_texts
 from tfcr import TfcrClassifier
+from tfcr.classifier import FITTING
 from tfcr.errors import InputError
 from tfcr.heads import Examples, large, make_targets
 from tfcr.heads.large import draw_sample
@@ -66,6 +67,24 @@ def test_few_documents_in_shards_are_fitted_as_in_memory(monkeypatch: pytest.Mon
         one, other = fitted(model(preset), None), fitted(model(preset), 50)
         np.testing.assert_array_equal(one.decision_function(TEXTS), other.decision_function(TEXTS))
         assert "sample" not in one.training_
+
+
+def test_picking_on_a_sample_counts_as_little_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a fit of ten million documents would begin at 97 percent."""
+    for size in (150, 24):
+        monkeypatch.setattr(large, "SAMPLE_DOCUMENTS", size)
+        monkeypatch.setattr(large, "LEAST_SAMPLE", size)
+        monkeypatch.setattr(large, "HELD_OUT", size // 3)
+        monkeypatch.setattr(large, "LEAST_OF_CLASS", 5)
+        told: list[tuple[str, float]] = []
+        weights, labels = np.ones(len(TEXTS)), NumberedLabels(NAMES, LABELS)
+        documents = sharded_texts(MemoryPlaces(), 50)
+        model("fast").fit_counted(documents, labels, weights, [], lambda *said, told=told: told.append(said))
+        fractions = [fraction for _, fraction in told]
+        assert fractions == sorted(fractions)
+        begun = next(fraction for name, fraction in told if name == "fitting lexical")
+        picking = 3 * 5 * size / len(TEXTS)  # three strengths on five folds of the sample, then one fit of all
+        assert begun == pytest.approx(FITTING * picking / (picking + 1), abs=0.1)
 
 
 def test_several_labels() -> None:

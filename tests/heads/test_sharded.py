@@ -105,12 +105,22 @@ def test_newton_alone_finds_what_descent_begins(monkeypatch: pytest.MonkeyPatch)
     lying = sharded_texts(MemoryPlaces())
     sample = Examples(lying.rows(np.arange(80)), targets.rows(np.arange(80)))
     head = resolve_head("svm", C=1.0).with_tolerance(1e-5)
-    found = [fit_sharded(head, Examples(lying, targets), made, sample)]
+    told: list[list[float]] = []
+
+    def fitted() -> FittedHead:
+        told.append([])
+        return fit_sharded(head, Examples(lying, targets), made, sample, tell=told[-1].append)
+
+    found = [fitted()]
     monkeypatch.setattr(sharded_descent, "MAX_GAPS", 1)
     monkeypatch.setattr(sharded_descent, "EPOCHS", 1)
-    found.append(fit_sharded(head, Examples(lying, targets), made, sample))
+    found.append(fitted())
     monkeypatch.setattr(sharded, "can_descend", lambda documents, layout: False)
-    found.append(fit_sharded(head, Examples(lying, targets), made, sample))
+    found.append(fitted())
+    whole, stopped, none = told
+    assert whole == sorted(whole)
+    assert 1 >= whole[-1] > stopped[-1] > 0
+    assert not none
     one, two, three = (scores(some, made, documents) for some in found)
     np.testing.assert_allclose(two, one, atol=0.01)
     np.testing.assert_allclose(three, one, atol=0.01)

@@ -1,5 +1,7 @@
 """Threads and memory."""
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -91,3 +93,35 @@ def test_another_thread_gives_its_result_or_error() -> None:
     assert interruptible(threading.current_thread) is not threading.main_thread()
     with pytest.raises(ZeroDivisionError):
         interruptible(lambda number: 1 // number, 0)
+
+
+MANY_ARRAYS = """
+import sys
+import numpy as np
+from tfcr.system.hardware import map_large_arrays
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 / 1e6
+
+np.ones(30 << 20, np.uint8)  # freed at once: from now on, arrays of this size come from the heap
+if sys.argv[1] == "mapped":
+    map_large_arrays()
+before = resident()
+some, between = [], []
+for _ in range(20):
+    some.append(np.ones(10 << 20, np.uint8))
+    between.append(np.ones(100_000, np.uint8))  # stays, and keeps what is freed below it
+del some
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no glibc")
+def test_large_arrays_go_back_to_the_system_when_they_are_freed() -> None:
+    def left(how: str) -> float:
+        return float(subprocess.check_output([sys.executable, "-c", MANY_ARRAYS, how], text=True))
+
+    # of three runs each: where the heap begins differs from run to run
+    assert min(left("mapped") for _ in range(3)) < 20
+    assert max(left("as usual") for _ in range(3)) > 100

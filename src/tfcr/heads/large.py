@@ -13,6 +13,7 @@ order, nor on how they are divided into shards.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from tfcr.heads.stacking import (
     Stacked,
     Steps,
     enough_folds,
+    expected_picking,
     fit_parts,
     weigh_parts,
     weighted_sum,
@@ -103,7 +105,8 @@ def fit_documents(
             )
         )
     sample = draw_sample(examples, most)
-    steps = Steps(parts, len(documents), tell, hold_out=hold_out)
+    share = most / len(documents)
+    steps = Steps(parts, [share * expected_picking(most, len(part.heads)) + 1 for part in parts], tell)
     if len(parts) == 1 and len(parts[0].heads) == 1 and not hold_out:
         fit = _LargeFit(examples, counts, replace_held(sample), max_memory, seed, steps)
         [part] = parts
@@ -219,7 +222,8 @@ class _LargeFit:
         counts = ClassCounts.from_documents(documents, targets.labels, sample_weight=targets.sample_weight)
         folds = stratified_folds(drawn.documents.only_words(), targets.labels, FOLDS, self.seed)
         fit = PartFit(part, Examples(documents, targets), counts, self.max_memory, self.seed)
-        return OutOfFold(fit, enough_folds(folds, targets), self.steps.begin).pick_head()
+        begin = partial(self.steps.begin, share=len(self.sample.rows) / len(self.examples.documents))
+        return OutOfFold(fit, enough_folds(folds, targets), begin).pick_head()
 
     def _checkpoints(self, part: PartToFit) -> Checkpoints:
         """Return where results of a part are kept, to be resumed from; only with documents in shards."""
@@ -253,7 +257,9 @@ class _LargeFit:
         fitted = _known_fit(kept)
         if fitted is None:
             drawn = Examples(documents, targets).rows(self.sample.rows)
-            fitted = fit_sharded(head, Examples(documents, targets), blocks, drawn, self.max_memory, kept)
+            fitted = fit_sharded(
+                head, Examples(documents, targets), blocks, drawn, self.max_memory, kept, self.steps.within
+            )
             _keep_fit(kept, fitted)
         return fitted, list(blocks)
 

@@ -57,6 +57,7 @@ def fit_sharded(
     sample: Examples,
     max_memory: int | None = None,
     checkpoints: Checkpoints = NO_CHECKPOINTS,
+    tell: Callable[[float], None] = lambda done: None,
 ) -> FittedHead:
     """Fit a head on documents in shards.
 
@@ -72,11 +73,13 @@ def fit_sharded(
         Bytes that the features of the sample may take.
     checkpoints
         Take the coefficients of each step of Newton's method; those of an earlier run are gone on from.
+    tell
+        Called with about how much of the way to the optimum is done, by `descend_shards`.
     """
     documents, targets = sharded(examples.documents), examples.targets
     layout = make_layout(documents, blocks, targets.sample_weight, targets.n_outputs)
     if isinstance(head, NewtonHead):
-        solution = _solve_newton(head, examples, layout, sample, max_memory, checkpoints)
+        solution = _solve_newton(head, examples, layout, sample, max_memory, checkpoints, tell)
     elif isinstance(head, RidgeHead):
         solution = _solve_ridge(documents, targets, layout, sample)
     else:
@@ -130,11 +133,12 @@ def _solve_newton(
     sample: Examples,
     max_memory: int | None,
     checkpoints: Checkpoints,
+    tell: Callable[[float], None],
 ) -> Solution:
     documents, targets = sharded(examples.documents), examples.targets
     _check_single(head, targets)
     known = _known_step(checkpoints, START)
-    start, finished = known or _start(head, examples, layout, sample, max_memory)
+    start, finished = known or _start(head, examples, layout, sample, max_memory, tell)
     if known is None:
         _keep_step(checkpoints, START, start, finished)
     if finished.all():
@@ -153,12 +157,17 @@ def _solve_newton(
 
 
 def _start(
-    head: NewtonHead, examples: Examples, layout: Layout, sample: Examples, max_memory: int | None
+    head: NewtonHead,
+    examples: Examples,
+    layout: Layout,
+    sample: Examples,
+    max_memory: int | None,
+    tell: Callable[[float], None],
 ) -> tuple[Matrix, NDArray[np.bool_]]:
     """Return coefficients of scaled features to start from, and which outputs have converged already."""
     documents = sharded(examples.documents)
     if head.loss is squared_hinge_loss and can_descend(documents, layout):
-        return descend_shards(documents, layout, by_piece(examples.targets, documents), head.C, head.tolerance)
+        return descend_shards(documents, layout, by_piece(examples.targets, documents), head.C, head.tolerance, tell)
     first = _fit_sample(head, examples, sample, layout.blocks, max_memory)
     start = np.vstack([first.coefficients, first.intercepts]).astype(np.float32)
     start[:-1] *= layout.scales.astype(np.float32)

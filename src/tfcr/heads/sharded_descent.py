@@ -10,7 +10,8 @@ finds the rest. It goes from one shard to the next: on a cluster, Newton's metho
 everywhere at once.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -38,7 +39,12 @@ def can_descend(documents: ShardedDocuments, layout: Layout) -> bool:
 
 
 def descend_shards(
-    documents: ShardedDocuments, layout: Layout, targets: Sequence[Targets], C: float, tolerance: float
+    documents: ShardedDocuments,
+    layout: Layout,
+    targets: Sequence[Targets],
+    C: float,
+    tolerance: float,
+    tell: Callable[[float], None] = lambda done: None,
 ) -> tuple[Matrix, NDArray[np.bool_]]:
     """Minimise from zero.
 
@@ -52,6 +58,8 @@ def descend_shards(
         The inverse regularisation strength.
     tolerance
         The duality gap, relative to the objective, at which an output has converged.
+    tell
+        Called after each computation of the gap with about how much of the way to the optimum is done.
 
     Returns
     -------
@@ -65,7 +73,7 @@ def descend_shards(
     states = places.transform(_begin, features, layout.shape[1])
     try:
         descent = _ShardedDescent(places, features, states, targets, C, layout.shape)
-        return descent.run(tolerance)
+        return descent.run(tolerance, tell)
     finally:
         places.drop(features, states)
 
@@ -120,7 +128,7 @@ class _ShardedDescent:
         self.limits = np.full(shape[1], np.inf, np.float32)
         self.random = np.random.default_rng(0)
 
-    def run(self, tolerance: float) -> tuple[Matrix, NDArray[np.bool_]]:
+    def run(self, tolerance: float, tell: Callable[[float], None]) -> tuple[Matrix, NDArray[np.bool_]]:
         """Descend until the gap of every output is small, or does not fall fast any more."""
         unfinished, gaps = np.ones(self.n_outputs, np.bool_), np.ones(self.n_outputs)
         with one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:
@@ -128,6 +136,7 @@ class _ShardedDescent:
                 for epoch in range(EPOCHS):
                     self._run_epoch(pool, unfinished if epoch == 0 else None)
                 before, gaps = gaps, self._gaps()
+                tell(fraction_converged(gaps, tolerance))
                 unfinished = ~(gaps <= tolerance)  # NaN has not converged
                 if not unfinished.any() or np.median(gaps[unfinished] / before[unfinished]) > MAX_RATIO:
                     break
@@ -177,6 +186,16 @@ class _ShardedDescent:
         losses, duals, squares = np.sum([np.stack(sums) for sums in found], axis=0)
         primal, dual = penalty + losses, duals - penalty - 0.5 * squares
         return np.asarray((primal - dual) / np.maximum(primal, 1e-30))
+
+
+def fraction_converged(gaps: NDArray[np.float64], tolerance: float) -> float:
+    """Return about how much of the way to the optimum is done: the gap falls by a like factor each time.
+
+    >>> fraction_converged(np.array([1e-3, 1e-2]), tolerance=1e-4)
+    0.5
+    """
+    most = float(np.nan_to_num(gaps, nan=1.0).max(initial=tolerance))
+    return min(max(math.log(most) / math.log(tolerance), 0.0), 1.0)
 
 
 def _squared_lengths(starts: NDArray[np.int64], terms: NDArray[Any], values: Matrix) -> Matrix:

@@ -135,7 +135,10 @@ def fit_parts(
     tell
         Called before each fit.
     """
-    steps = Steps(parts, len(examples.documents), tell, hold_out=hold_out)
+    expected = [
+        expected_fits(len(examples.documents), len(parts), len(part.heads), hold_out=hold_out) for part in parts
+    ]
+    steps = Steps(parts, expected, tell)
     if len(parts) == 1 and len(parts[0].heads) == 1 and not hold_out:
         [part], [head] = parts, parts[0].heads
         fit = PartFit(part, part.select(examples), counts, max_memory, seed)
@@ -175,28 +178,54 @@ def expected_fits(n_documents: int, n_parts: int, n_heads: int, *, hold_out: boo
     last = FOLDS / (FOLDS - 1)
     if n_parts == 1 and n_heads == 1 and not hold_out:
         return last
-    fold = max(n_documents // FOLDS, 1)
-    enough = min(FOLDS, -(-MAX_OUT_OF_FOLD // fold))
-    picking = min(enough, -(-PICKING_DOCUMENTS // fold)) if n_heads > 1 else 0
+    enough, picking = _enough_folds(n_documents), _picking_folds(n_documents, n_heads)
     n_folds = FOLDS if hold_out else max(picking, enough if n_parts > 1 else min(enough, OFFSET_FOLDS))
+    return expected_picking(n_documents, n_heads) + (n_folds - picking) + last
+
+
+def expected_picking(n_documents: int, n_heads: int) -> float:
+    """Return about how many fits there will be to pick one of a part's heads."""
     tried = min(n_heads, 3)  # the search descends from the middle, and sees both neighbours
-    return tried * picking + (n_folds - picking) + last
+    return tried * _picking_folds(n_documents, n_heads)
+
+
+def _enough_folds(n_documents: int) -> int:
+    return min(FOLDS, -(-MAX_OUT_OF_FOLD // max(n_documents // FOLDS, 1)))
+
+
+def _picking_folds(n_documents: int, n_heads: int) -> int:
+    fold = max(n_documents // FOLDS, 1)
+    return min(_enough_folds(n_documents), -(-PICKING_DOCUMENTS // fold)) if n_heads > 1 else 0
 
 
 class Steps:
-    """Tells what is fitted next, and the fraction of the expected fits that is done."""
+    """Tells what is fitted next, and the fraction of the expected work that is done.
 
-    def __init__(self, parts: Sequence[PartToFit], n_documents: int, tell: Tell, *, hold_out: bool) -> None:
+    Parameters
+    ----------
+    parts, expected
+        The parts, and about how many fits of each there will be.
+    tell
+        Called with what is done next, and that fraction.
+    """
+
+    def __init__(self, parts: Sequence[PartToFit], expected: Sequence[float], tell: Tell) -> None:
         self.tell = tell
-        fits = [expected_fits(n_documents, len(parts), len(part.heads), hold_out=hold_out) for part in parts]
-        self.total = sum(part.cost * n_fits for part, n_fits in zip(parts, fits, strict=True))
-        self.done = self.next = 0.0
+        self.total = sum(part.cost * fits for part, fits in zip(parts, expected, strict=True))
+        self.name = ""
+        self.done = self.next = self.told = 0.0
 
-    def begin(self, doing: str, part: PartToFit) -> None:
-        """Tell that a part is fitted next."""
+    def begin(self, doing: str, part: PartToFit, share: float = 1.0) -> None:
+        """Tell that a part is fitted next, on this share of the documents."""
         self.done += self.next
-        self.next = part.cost
-        self.tell(f"{doing} {part.name}", min(self.done / self.total, 1.0))
+        self.next = part.cost * share
+        self.name = f"{doing} {part.name}"
+        self.within(0.0)
+
+    def within(self, fraction: float) -> None:
+        """Tell how much of the fit is done; it never goes backwards."""
+        self.told = min(max(self.told, (self.done + fraction * self.next) / self.total), 1.0)
+        self.tell(self.name, self.told)
 
 
 @dataclass(frozen=True)

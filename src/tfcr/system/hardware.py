@@ -19,6 +19,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)B?\s*", re.IGNORECASE)
 _CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
+_MMAP_THRESHOLD = -3
+"""The number of this option in malloc.h."""
+LARGE_ARRAY = 1 << 22
+"""Bytes from which on an array may have memory of its own."""
 UNKNOWN_MEMORY = 8 * 10**9
 """Assumed if the system does not report its memory."""
 
@@ -112,18 +116,30 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
 
 def return_memory() -> None:
     """Give freed memory back to the system; by itself, glibc keeps pieces of it, often hundreds of megabytes."""
-    trim = _malloc_trim()
+    trim = _of_glibc("malloc_trim")
     if trim is not None:
         trim(0)
 
 
+def map_large_arrays() -> None:
+    """Let every large array of this process have memory of its own from now on, which goes back when it is freed.
+
+    By itself, glibc soon takes arrays of up to 32 MB from a common heap, where those that stay keep what others have
+    freed. Training `paper` on a million documents with 2 GB took 1.50 and 1.83 GB at its peak without this, and 1.31
+    with it, but a quarter more CPU time: the system has to clear what it hands out.
+    """
+    set_option = _of_glibc("mallopt")
+    if set_option is not None:
+        set_option(_MMAP_THRESHOLD, LARGE_ARRAY)
+
+
 @cache
-def _malloc_trim() -> Callable[[int], int] | None:
+def _of_glibc(name: str) -> Callable[..., int] | None:
     if sys.platform != "linux":
         return None
     import ctypes  # noqa: PLC0415 - most programs need none of this
 
-    return getattr(ctypes.CDLL(None), "malloc_trim", None)  # other libraries than glibc have none
+    return getattr(ctypes.CDLL(None), name, None)  # other libraries than glibc have none
 
 
 def memory_limit(given: float | str | None = None) -> int:

@@ -433,14 +433,10 @@ def unite(places: Places, shards: Kept, *, room: TermRoom | None = None) -> Unit
     n_terms, least = len(words) + n_bigrams, max(least, dropped + 1)
     kept_words, kept_keys = frequencies >= least, of_bigrams >= least
     kept_keys &= kept_words[keys // max(1, len(words))] & kept_words[keys % max(1, len(words))]
-    new_numbers = np.where(kept_words, np.cumsum(kept_words) - 1, -1)
+    new_numbers = np.where(kept_words, np.cumsum(kept_words) - 1, -1).astype(np.int32)
     bigrams = np.stack(np.divmod(keys[kept_keys], max(1, len(words))), axis=1) if len(keys) else NO_BIGRAMS
-    vocabulary = Vocabulary(
-        [words[number] for number in np.flatnonzero(kept_words).tolist()], new_numbers[bigrams].astype(np.int32)
-    )
-    renumbered = ByPiece([new_numbers[at] for at in places_of])
-    pieces = places.transform(_make_piece, shards, renumbered, ByPiece(places_of), keys[kept_keys], len(words),
-                              vocabulary.n_words)  # fmt: skip
+    vocabulary = Vocabulary([words[number] for number in np.flatnonzero(kept_words).tolist()], new_numbers[bigrams])
+    pieces = places.transform(_make_piece, shards, ByPiece(places_of), new_numbers, keys[kept_keys], vocabulary.n_words)
     if dropped:
         places.drop(shards)
     return United(ShardedDocuments(places, pieces, vocabulary, bounds, lengths), n_terms, least)
@@ -661,19 +657,21 @@ def _common_keys(
 
 def _make_piece(
     shard: Arrays,
-    new_numbers: NDArray[np.int64],
     places: NDArray[np.int32],
+    new_numbers: NDArray[np.int32],
     kept_keys: NDArray[np.int64],
-    n_words: int,
     n_kept: int,
 ) -> Arrays:
-    """Return a shard over the vocabulary: `n_kept` of its words, then the bigrams of some keys."""
+    """Return a shard over the vocabulary: `n_kept` words, then the bigrams of some keys.
+
+    `places` are those of the shard's words among all words, and `new_numbers` what these have in the vocabulary.
+    """
     of_bigrams = np.zeros(0, np.int64)
     if len(shard["bigrams"]):
-        keys = _keys_of_shard(shard, places, n_words)
+        keys = _keys_of_shard(shard, places, len(new_numbers))
         at = np.searchsorted(kept_keys, keys)
         of_bigrams = np.where(np.append(kept_keys, -1)[at] == keys, n_kept + at, -1)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(shard["sizes"], dtype=np.int64)])
     shape = len(shard["sizes"]), len(shard["frequencies"])
     matrix = sp.csr_array((shard["counts"], shard["terms"], starts), shape)
-    return _piece_over(matrix, shard["lengths"], np.concatenate([new_numbers, of_bigrams]))
+    return _piece_over(matrix, shard["lengths"], np.concatenate([new_numbers[places], of_bigrams]))
