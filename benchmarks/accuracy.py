@@ -227,6 +227,9 @@ def keep(path: Path) -> None:
             for table in ("claims", "runs"):  # they name processes and the machine
                 kept.execute(f"DELETE FROM main.{table}")
             kept.execute("DELETE FROM main.cells WHERE key NOT IN (SELECT cell FROM main.folds)")
+            # a later run of fewer folds, such as the learning curve's, takes none of the others away
+            n_folds = "(SELECT COUNT(*) FROM main.folds WHERE cell = key)"
+            kept.execute(f"UPDATE main.cells SET wanted = {n_folds} WHERE wanted < {n_folds}")
             for key, facts in kept.execute("SELECT key, facts FROM main.cells").fetchall():
                 known = json.loads(facts)
                 named = json.dumps({**known, "source": Path(known["source"]).name})

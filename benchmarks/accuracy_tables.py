@@ -158,43 +158,61 @@ def pairs_of(scores: Scores) -> list[tuple[str, str]]:
 
 
 def markdown_of(scores: Scores) -> str:
-    """Return all tables."""
-    names = systems_of(scores)
+    """Return all tables, what they come to first."""
     shown = ", ".join(f"{name} {number}" for name, number in versions().items())
-    parts = ["Macro-F1, mean ± standard deviation over the folds.", table(_header(names), score_rows(scores))]
-    for ours in filter(is_ours, names):
+    parts = [
+        *_averages(scores),
+        "### Scores",
+        "Macro-F1, mean ± standard deviation over the folds.",
+        table(_header(systems_of(scores)), score_rows(scores)),
+        *_curve(scores),
+        *_tests(scores),
+        *_times(scores),
+        f"Versions: {shown}.",
+    ]
+    return "\n\n".join(parts)
+
+
+def _averages(scores: Scores) -> Iterable[str]:
+    names, averages = systems_of(scores), list(average_rows(scores))
+    yield "### On average"
+    if averages:
+        yield (
+            "Average difference over the rows, in points, with the number of rows; and on how many rows ours is "
+            "significantly above and below."
+        )
+        yield table(["ours", "peer", *(name for name, _ in SELECTIONS), "above", "below"], averages)
+    yield "Mean macro-F1 over the rows that all of these systems have:"
+    yield table(["rows", "number", *names], mean_rows(scores))
+
+
+def _curve(scores: Scores) -> Iterable[str]:
+    if any(row.is_balanced for row in scores):
+        yield "### Learning curve"
+        yield "Macro-F1 by training documents per class."
+        yield table(["dataset", "per class", *systems_of(scores)], curve_rows(scores))
+
+
+def _tests(scores: Scores) -> Iterable[str]:
+    for ours in filter(is_ours, systems_of(scores)):
         peers = [peer for one, peer in pairs_of(scores) if one == ours]
         if peers:
-            parts += [
-                f"`{ours}` against each peer: points of macro-F1, and p of the corrected resampled t-test with Holm's "
-                f"correction over the rows; bold if below {SIGNIFICANT}.",
-                table(["row", *peers], test_rows(scores, ours, peers)),
-            ]
-    averages = list(average_rows(scores))
-    if averages:
-        parts += [
-            "Average difference over the rows, in points, with the number of rows; and on how many rows ours is "
-            "significantly above and below.",
-            table(["ours", "peer", *(name for name, _ in SELECTIONS), "above", "below"], averages),
-        ]
-    parts += [
-        "Mean macro-F1 over the rows that all of these systems have:",
-        table(["rows", "number", *names], mean_rows(scores)),
-    ]
+            yield f"### `{ours}` against each peer"
+            yield (
+                "Points of macro-F1, and p of the corrected resampled t-test with Holm's correction over the rows; "
+                f"bold if below {SIGNIFICANT}."
+            )
+            yield table(["row", *peers], test_rows(scores, ours, peers))
+
+
+def _times(scores: Scores) -> Iterable[str]:
+    yield "### CPU time"
     for part, what in (
         ("train", "of training, with picking, without loading or training vectors"),
         ("predict", "of prediction"),
     ):
-        parts += [
-            f"CPU seconds per 1,000 documents {what}:",
-            table(["row", "training documents", *names], time_rows(scores, part)),
-        ]
-    if any(row.is_balanced for row in scores):
-        parts += [
-            "Learning curve: macro-F1 by training documents per class.",
-            table(["dataset", "per class", *names], curve_rows(scores)),
-        ]
-    return "\n\n".join([*parts, f"Versions: {shown}."])
+        yield f"CPU seconds per 1,000 documents {what}:"
+        yield table(["row", "training documents", *systems_of(scores)], time_rows(scores, part))
 
 
 def table(header: Sequence[str], rows: Iterable[str]) -> str:

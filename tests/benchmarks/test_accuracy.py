@@ -66,7 +66,7 @@ def test_a_fold_is_run_once_and_comes_into_the_tables(
     first = [line.split(" | ")[:2] for line in printed.out.splitlines() if line.startswith("| tiny.csv")]
     rows = [["| tiny.csv, 10 per class", "30"], ["| tiny.csv, 20 documents", "20"], ["| tiny.csv", "60"]]
     curve = [["| tiny.csv", "5"], ["| tiny.csv", "10"], ["| tiny.csv", "20"]]
-    assert first == rows * 3 + curve  # scores, seconds of training and of prediction
+    assert first == rows + curve + rows * 2  # scores, the learning curve, seconds of training and of prediction
     written = json.loads((tmp_path / "accuracy.json").read_text())["results"]
     assert len(written) == 5 * 2
     assert written[0]["seconds"]["train wall"] > 0
@@ -99,6 +99,11 @@ def test_folds_of_peers_are_kept_and_not_run_again(
     for [facts] in kept.execute("SELECT facts FROM cells").fetchall():
         assert json.loads(facts)["source"] == "tiny.csv"  # without its folder
     assert len(kept.execute("SELECT * FROM folds").fetchall()) == 3
+    (tmp_path / "accuracy.sqlite").unlink()
+    accuracy.main(["--datasets", tiny, "--systems", "fast", "--folds", "1/3", "--keep"])  # leaves the second as it is
+    (tmp_path / "kept.sqlite").write_bytes(lzma.decompress((tmp_path / "folds.sqlite.xz").read_bytes()))
+    kept = sqlite3.connect(tmp_path / "kept.sqlite")
+    assert kept.execute("SELECT wanted FROM cells WHERE scheme = 'fast'").fetchall() == [(2,)]
 
 
 def test_which_requests_are_made(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
