@@ -293,9 +293,11 @@ def held(page: Any, pattern: str) -> Callable[[], Any]:
     page.route(pattern, hold)
 
     def next_one() -> Any:
-        while not routes:
+        for _ in range(3000):  # 30 s, as Playwright waits
+            if routes:
+                return routes.pop(0)
             page.wait_for_timeout(10)
-        return routes.pop(0)
+        raise AssertionError(f"no request for {pattern}")
 
     return next_one
 
@@ -334,6 +336,23 @@ def test_keys_and_answers_that_come_while_rows_are_loaded(visit: Visit) -> None:
     page.wait_for_timeout(100)
     assert cells(page, "row") == ["49", "50", "51"]
     assert [label.partition(" instead")[0] for label in cells(page, "label")] == ["hardware", "hardware", "network"]
+
+
+def test_rows_that_lack_a_correction_saved_meanwhile_are_asked_for_again(visit: Visit) -> None:
+    page = classified(visit())
+    next_correction, next_rows = held(page, "**/corrections"), held(page, "**/rows?*")
+    page.locator("#rows tr").first.focus()
+    page.keyboard.press("3")
+    page.get_by_label("Show").select_option("changed by me")
+    late = next_rows()
+    before = late.fetch()
+    assert before.json()["total"] == 0
+    next_correction().continue_()
+    saved(page, 1, "network")
+    late.fulfill(response=before)
+    next_rows().continue_()
+    page.locator("#range", has_text="Rows 1 to 1 of 1").wait_for()
+    assert cells(page, "notes")[0].startswith("changed by me")
 
 
 def test_no_row_is_skipped_when_corrected_ones_leave_the_filter(visit: Visit) -> None:

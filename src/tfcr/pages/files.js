@@ -20,6 +20,7 @@
   let active = 0; // the row of the page that has the focus
   let wanted = null; // the number of the row to come back to after a reload
   let loading = null; // the load of rows whose answer is awaited; an answer to an earlier one is dropped
+  let nSaved = 0; // corrections that were saved: rows asked for before the last one may lack it
   let looking = 0; // the timer of the next look
   let pace = null; // when and at which row the work was first seen
   let upload = null;
@@ -297,13 +298,15 @@
   }
 
   // Ask for rows, and take them over with the row that is active: the one at a place, or else the same as before. Until
-  // then the page stays as it is. What is not said is as in the load that this one replaces.
+  // then the page stays as it is. What is not said is as in the load that this one replaces. Rows are asked for again if
+  // they lack a correction that was saved meanwhile.
   async function load(focus = loading?.focus ?? false, place = loading?.place ?? null) {
-    const mine = { focus, place }, asked = Object.entries(query).filter(([, value]) => value !== "");
+    const mine = { focus, place }, before = nSaved, asked = Object.entries(query).filter(([, value]) => value !== "");
     loadingIs(mine);
     try {
       const found = await ask(of(`/rows?${new URLSearchParams(asked)}`));
       if (loading !== mine) return;
+      if (nSaved !== before && found.version < page.version) return void load();
       const same = wanted ?? page.rows[active]?.row, i = place ?? found.rows.findIndex((row) => row.row === same);
       page = found;
       for (const { id, correction } of unsent) {
@@ -478,6 +481,7 @@
 
   // Take over what has changed since the version that this page had seen, in this tab or in another.
   function take(found, correction) {
+    nSaved += 1;
     page.version = found.version;
     page.counts.changed = found.changed;
     const waits = new Set(unsent.map((one) => one.correction.row));
