@@ -355,6 +355,39 @@ def test_rows_that_lack_a_correction_saved_meanwhile_are_asked_for_again(visit: 
     assert cells(page, "notes")[0].startswith("changed by me")
 
 
+def test_a_correction_that_a_filter_lacks_comes_into_it_once_it_is_saved(visit: Visit) -> None:
+    page = classified(visit())
+    next_correction = held(page, "**/corrections")
+    page.locator("#rows tr").first.focus()
+    page.keyboard.press("3")
+    page.get_by_label("Show").select_option("changed by me")
+    page.locator("#range", has_text="No such rows").wait_for()
+    next_correction().continue_()
+    page.locator("#range", has_text="Rows 1 to 1 of 1").wait_for()
+    assert cells(page, "row") == ["1"]
+
+
+def test_corrections_are_sent_although_the_file_was_opened_again_meanwhile(visit: Visit) -> None:
+    page = classified(visit())
+    next_correction, next_rows = held(page, "**/corrections"), held(page, "**/rows?*")
+    page.locator("#rows tr").first.focus()
+    page.keyboard.press("3")
+    page.locator("#files a").first.click()
+    late = next_rows()
+    before = late.fetch()
+    with page.expect_response("**/corrections"):
+        next_correction().continue_()
+    page.wait_for_timeout(100)
+    late.fulfill(response=before)
+    next_rows().continue_()
+    loaded(page)
+    assert cells(page, "notes")[0].startswith("changed by me")
+    page.locator("#rows tr[data-row='2']").click(position={"x": 3, "y": 3})
+    page.keyboard.press("3")
+    next_correction().continue_()
+    saved(page, 2, "network")
+
+
 def test_no_row_is_skipped_when_corrected_ones_leave_the_filter(visit: Visit) -> None:
     page = classified(visit())
     page.get_by_label("Show").select_option("not changed by me")

@@ -20,7 +20,7 @@
   let active = 0; // the row of the page that has the focus
   let wanted = null; // the number of the row to come back to after a reload
   let loading = null; // the load of rows whose answer is awaited; an answer to an earlier one is dropped
-  let nSaved = 0; // corrections that were saved: rows asked for before the last one may lack it
+  const saved = new Map(); // from files to the version of their last correction that was saved: rows asked for before may lack it
   let looking = 0; // the timer of the next look
   let pace = null; // when and at which row the work was first seen
   let upload = null;
@@ -301,12 +301,12 @@
   // then the page stays as it is. What is not said is as in the load that this one replaces. Rows are asked for again if
   // they lack a correction that was saved meanwhile.
   async function load(focus = loading?.focus ?? false, place = loading?.place ?? null) {
-    const mine = { focus, place }, before = nSaved, asked = Object.entries(query).filter(([, value]) => value !== "");
+    const mine = { focus, place }, { id } = file, before = saved.get(id), asked = Object.entries(query).filter(([, value]) => value !== "");
     loadingIs(mine);
     try {
       const found = await ask(of(`/rows?${new URLSearchParams(asked)}`));
       if (loading !== mine) return;
-      if (nSaved !== before && found.version < page.version) return void load();
+      if (saved.get(id) !== before && found.version < saved.get(id)) return void load();
       const same = wanted ?? page.rows[active]?.row, i = place ?? found.rows.findIndex((row) => row.row === same);
       page = found;
       for (const { id, correction } of unsent) {
@@ -452,36 +452,37 @@
   async function sendAll() {
     if (isSending) return;
     isSending = true;
-    while (unsent.length) {
-      const { id, name, correction, undo } = unsent[0];
-      let found;
-      try {
-        found = await ask(`/files/${id}/corrections`, "POST", { corrections: [correction], undo, version: page.version });
-      } catch (error) {
-        if (error.isOurs && error.status < 500 && !NOT_THE_CORRECTION.includes(error.status)) {
-          unsent.shift();
-          refused.set(`${id} ${correction.row}`, `Row ${number(correction.row)} of ${name} was not saved: ${error.message}.`);
-          complain("");
-          if (file?.id === id) load();
-        } else {
-          const which = unsent.length === 1 ? "Your last correction is" : `Your last ${number(unsent.length)} corrections are`;
-          complain(`${which} not saved yet: ${error.status ? error.message : "the server does not answer"}. This page tries again; leave it open.`);
-          await new Promise((resolve) => { setTimeout(resolve, RETRY); });
-        }
-        continue;
+    try { while (unsent.length) await sendFirst(); } finally { isSending = false; }
+  }
+
+  async function sendFirst() {
+    const { id, name, correction, undo } = unsent[0];
+    let found;
+    try {
+      found = await ask(`/files/${id}/corrections`, "POST", { corrections: [correction], undo, version: page.version });
+    } catch (error) {
+      if (error.isOurs && error.status < 500 && !NOT_THE_CORRECTION.includes(error.status)) {
+        unsent.shift();
+        refused.set(`${id} ${correction.row}`, `Row ${number(correction.row)} of ${name} was not saved: ${error.message}.`);
+        complain("");
+        if (file?.id === id && page.counts) load();
+      } else {
+        const which = unsent.length === 1 ? "Your last correction is" : `Your last ${number(unsent.length)} corrections are`;
+        complain(`${which} not saved yet: ${error.status ? error.message : "the server does not answer"}. This page tries again; leave it open.`);
+        await new Promise((resolve) => { setTimeout(resolve, RETRY); });
       }
-      unsent.shift();
-      refused.delete(`${id} ${correction.row}`);
-      complain("");
-      if (file?.id === id) take(found, correction);
+      return;
     }
-    isSending = false;
+    unsent.shift();
+    refused.delete(`${id} ${correction.row}`);
+    complain("");
+    saved.set(id, found.version);
+    if (file?.id === id && page.counts) take(found, correction); // else its rows are still to come
   }
   window.addEventListener("beforeunload", (event) => { if (unsent.length) event.preventDefault(); });
 
   // Take over what has changed since the version that this page had seen, in this tab or in another.
   function take(found, correction) {
-    nSaved += 1;
     page.version = found.version;
     page.counts.changed = found.changed;
     const waits = new Set(unsent.map((one) => one.correction.row));
@@ -492,6 +493,9 @@
       redraw(i);
     }
     showSummary();
+    // rows that came before it was saved may lack it under a filter
+    const isLacking = (query.show === "changed" || query.label) && !page.rows.some((one) => one.row === correction.row);
+    if (isLacking && !loading) load(at("rows").contains(document.activeElement));
     say(`Row ${number(correction.row)}: ${correction.label === null ? "the predicted label" : inWords(correction.label)}, saved.`);
   }
 
