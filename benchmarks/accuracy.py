@@ -222,14 +222,17 @@ def keep(path: Path) -> None:
             copy.write_bytes(path.read_bytes())
         with closing(sqlite3.connect(copy)) as kept:
             kept.execute("ATTACH ? AS results", (str(path),))
+            kept.execute("CREATE TEMP TABLE before AS SELECT key, wanted FROM main.cells")
             for table in ("cells", "folds"):
                 kept.execute(f"INSERT OR REPLACE INTO main.{table} SELECT * FROM results.{table}")
             for table in ("claims", "runs"):  # they name processes and the machine
                 kept.execute(f"DELETE FROM main.{table}")
             kept.execute("DELETE FROM main.cells WHERE key NOT IN (SELECT cell FROM main.folds)")
             # a later run of fewer folds, such as the learning curve's, takes none of the others away
-            n_folds = "(SELECT COUNT(*) FROM main.folds WHERE cell = key)"
-            kept.execute(f"UPDATE main.cells SET wanted = {n_folds} WHERE wanted < {n_folds}")
+            kept.execute(
+                "UPDATE main.cells SET wanted = MAX(cells.wanted, before.wanted) "
+                "FROM temp.before WHERE before.key = cells.key"
+            )
             for key, facts in kept.execute("SELECT key, facts FROM main.cells").fetchall():
                 known = json.loads(facts)
                 named = json.dumps({**known, "source": Path(known["source"]).name})
