@@ -309,8 +309,8 @@
       if (saved.get(id) !== before && found.version < saved.get(id)) return void load();
       const same = wanted ?? page.rows[active]?.row, i = place ?? found.rows.findIndex((row) => row.row === same);
       page = found;
-      for (const { id, correction } of unsent) {
-        const row = id === file.id && page.rows.find((one) => one.row === correction.row);
+      for (const { id: corrected, correction } of unsent) {
+        const row = corrected === id && page.rows.find((one) => one.row === correction.row);
         if (row) Object.assign(row, { corrected: correction.label, saving: true });
       }
       active = Math.max(0, Math.min(i >= 0 ? i : active, page.rows.length - 1));
@@ -448,13 +448,13 @@
     sendAll();
   }
 
-  // Only what the server itself refuses is given up, one correction at a time; all else is sent again until it is saved.
   async function sendAll() {
     if (isSending) return;
     isSending = true;
     try { while (unsent.length) await sendFirst(); } finally { isSending = false; }
   }
 
+  // Only what the server itself refuses is given up, one correction at a time; all else is sent again until it is saved.
   async function sendFirst() {
     const { id, name, correction, undo } = unsent[0];
     let found;
